@@ -82,7 +82,7 @@ probed() { # probed VARIABLE=VALUE... on that machine: output to $W/log, its sta
     : >"$NOTES"
     (
         unset BUILD WERROR MPIRUN SPARSETRAIN_PLUGIN LD_LIBRARY_PATH
-        cd "$T" && env PATH="$W/bin:$C/bin:$PATH" MPIRUN="$W/bin/mpirun" "$@" timeout 300 sh scripts/gpu-probe.sh --out "$W/out"
+        cd "$T" && env PATH="$W/bin:$C/bin:$PATH" MPIRUN="$W/bin/mpirun" "$@" timeout -k 10 300 sh scripts/gpu-probe.sh --out "$W/out"
     ) >"$W/log" 2>&1 </dev/null
     status=$?
 }

@@ -51,9 +51,9 @@ start() {
     start_p=$1
     shift
     if [ "$start_p" -eq 1 ]; then
-        timeout 300 "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
+        timeout -k 10 300 "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
     else
-        timeout 300 "$MPIRUN" -np "$start_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
+        timeout -k 10 300 "$MPIRUN" -np "$start_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
     fi
 }
 

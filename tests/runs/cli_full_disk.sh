@@ -209,7 +209,7 @@ unset SLOW_THREADS
 slow_events() {
     slow_p=$1
     shift
-    SLOW_EVENTS=1 LD_PRELOAD=$failing_library timeout 300 "$MPIRUN" -np "$slow_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
+    SLOW_EVENTS=1 LD_PRELOAD=$failing_library timeout -k 10 300 "$MPIRUN" -np "$slow_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
 }
 for p in 1 2 3; do
     # shellcheck disable=SC2086

@@ -244,7 +244,7 @@ fi
 
 # -- a directory that one rank alone sees ------------------------------------------------------------------------------------------
 mkdir "$W/here" "$W/there"
-timeout 300 "$MPIRUN" -np 1 -wdir "$W/here" "$PROGRAM" $common --out run : -np 1 -wdir "$W/there" "$PROGRAM" $common --out run > "$W/out" 2> "$W/err" < /dev/null
+timeout -k 10 300 "$MPIRUN" -np 1 -wdir "$W/here" "$PROGRAM" $common --out run : -np 1 -wdir "$W/there" "$PROGRAM" $common --out run > "$W/out" 2> "$W/err" < /dev/null
 check "a directory that one rank alone sees" told $? "rank 1 cannot write to --out run: No such file or directory; name a directory that all ranks see"
 check "and nothing is left of it" [ ! -e "$W/here/run" ]
 finish

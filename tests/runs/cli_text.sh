@@ -75,7 +75,7 @@ done
 ln -s text "$W/linked"
 # apart A B: two ranks, the second one with other data than the first
 apart() {
-    timeout 300 "$MPIRUN" -np 1 env SPARSETRAIN_DATA="$W/$1" "$PROGRAM" $small --data ptb --steps 2 --eval-every never --out "$W/apart-$1-$2" : \
+    timeout -k 10 300 "$MPIRUN" -np 1 env SPARSETRAIN_DATA="$W/$1" "$PROGRAM" $small --data ptb --steps 2 --eval-every never --out "$W/apart-$1-$2" : \
         -np 1 env SPARSETRAIN_DATA="$W/$2" "$PROGRAM" $small --data ptb --steps 2 --eval-every never --out "$W/apart-$1-$2" > "$W/out" 2> "$W/err" < /dev/null
 }
 for pair in "text shorter" "shorter text" "text other"; do

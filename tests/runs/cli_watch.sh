@@ -135,9 +135,9 @@ check "the same bits" [ "$(hash_of "$W/paused")" = "$(hash_of "$W/plain")" ]
 pauses "$W/unlimited" 0 8
 check "--timeout 0: status 0" [ $status -eq 0 ]
 # Eight ranks on what cores there are, two others busy.
-timeout 300 sh -c 'while :; do :; done' &
+timeout -k 10 300 sh -c 'while :; do :; done' &
 busy=$!
-timeout 300 sh -c 'while :; do :; done' &
+timeout -k 10 300 sh -c 'while :; do :; done' &
 busy="$busy $!"
 # shellcheck disable=SC2086
 start 8 $synthetic --steps 4 --algo gtopk --density 0.01 --accumulate 2

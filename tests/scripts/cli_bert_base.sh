@@ -20,7 +20,7 @@ sh scripts/reproduce/parts/made-up-pairs.sh "$W/text"
 page=$W/page/README.md
 # base OPTION...: with the PyTorch of $of; its status
 base() {
-    PYTHON=$of PYTHONDONTWRITEBYTECODE=1 timeout 300 sh scripts/bert-base.sh --preset tiny --steps 4 --runs "$W/runs" --out "$W/page" "$@" -- --layers 1 --heads 2 \
+    PYTHON=$of PYTHONDONTWRITEBYTECODE=1 timeout -k 10 300 sh scripts/bert-base.sh --preset tiny --steps 4 --runs "$W/runs" --out "$W/page" "$@" -- --layers 1 --heads 2 \
         --hidden 16 --context 32 --data "wiki:$W/text" > "$W/out" 2> "$W/err" < /dev/null
 }
 of=$W/no-python

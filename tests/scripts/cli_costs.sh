@@ -6,7 +6,7 @@ note_launches
 table=$W/out/costs.csv
 # measured ARG...: measure-costs.sh in quick mode; its status
 measured() {
-    BUILD=$BUILD timeout 300 sh scripts/measure-costs.sh --quick --out "$table" --jobs "$W/jobs" --density 0.01 --ranks 2 "$@" > "$W/out.txt" 2> "$W/err" < /dev/null
+    BUILD=$BUILD timeout -k 10 300 sh scripts/measure-costs.sh --quick --out "$table" --jobs "$W/jobs" --density 0.01 --ranks 2 "$@" > "$W/out.txt" 2> "$W/err" < /dev/null
 }
 # rows COLUMN VALUE...: how many rows of the table are so
 rows() {

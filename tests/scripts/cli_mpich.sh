@@ -58,7 +58,7 @@ else
     fi
     # MPICH spins while it waits, so that more ranks than cores would take minutes.
     for test in $wanted; do
-        if timeout 300 mpirun.mpich -np 3 env LD_PRELOAD="$(pwd)/$folder/tests/libnapping.so" "$test" > "$W/out" 2>&1 < /dev/null && ! grep -q '^not ok' "$W/out"; then
+        if timeout -k 10 300 mpirun.mpich -np 3 env LD_PRELOAD="$(pwd)/$folder/tests/libnapping.so" "$test" > "$W/out" 2>&1 < /dev/null && ! grep -q '^not ok' "$W/out"; then
             ok "$(basename "$test") with MPICH, P = 3: $(grep -c '^ok' "$W/out") cases"
         else
             not_ok "$(basename "$test") with MPICH, P = 3" "$(grep -v '^ok' "$W/out" | tail -n 5)"

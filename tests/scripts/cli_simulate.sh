@@ -15,7 +15,7 @@ command -v smpirun > /dev/null || skip_all "smpirun is not installed (sh scripts
 [ -f "$BUILD/sparsetrain-sim" ] || skip_all "$BUILD/sparsetrain-sim was not built (make sim)"
 
 # simulated ARGS...: simulate.sh; rows to $W/out, the rest to $W/err; its status
-simulated() { timeout 300 sh scripts/simulate.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
+simulated() { timeout -k 10 300 sh scripts/simulate.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
 # value KEY [ALGO]: of the row, or of this algorithm's row
 value() { grep "\"algo\":\"${2:-}" "$W/out" | sed -n "s/.*\"$1\":\([^,}]*\)[,}].*/\1/p" | head -n 1; }
 # about MEASURED FORMULA: equal to 0.1% (a message carries a few bytes more than its words)

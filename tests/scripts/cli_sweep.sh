@@ -7,7 +7,7 @@ real=$MPIRUN
 small="--data synthetic:64x16 --batch 4 --steps 6 --eval-every 0"
 
 # sweep ARGS...: stdout to $W/out, stderr to $W/err; its status
-sweep() { timeout 300 sh scripts/sweep.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
+sweep() { timeout -k 10 300 sh scripts/sweep.sh "$@" > "$W/out" 2> "$W/err" < /dev/null; }
 # same WHAT IS: equal texts
 same() {
     why="$1 instead of $2"

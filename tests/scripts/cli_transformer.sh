@@ -8,7 +8,7 @@
 awk 'BEGIN { srand(5); for (i = 0; i < 300; i++) { for (j = 0; j < 6; j++) printf "%s ", substr("thequickbrownfox", 1 + int(rand() * 12), 3); print "" } }' > "$W/text"
 # study OPTION... -- OPTION...: of two ranks and one density; its status
 study() {
-    timeout 300 sh scripts/transformer.sh --steps 20 --ranks 2 --densities 0.1 --out "$W/page" "$@" --lr-warmup-steps 2 --layers 1 --hidden 16 --context 8 --data "text-char:$W/text" > "$W/out" 2> "$W/err" < /dev/null
+    timeout -k 10 300 sh scripts/transformer.sh --steps 20 --ranks 2 --densities 0.1 --out "$W/page" "$@" --lr-warmup-steps 2 --layers 1 --hidden 16 --context 8 --data "text-char:$W/text" > "$W/out" 2> "$W/err" < /dev/null
 }
 page=$W/page/README.md runs=$W/page/runs/p2
 # of LIST...: mean, least and greatest, as the page has them

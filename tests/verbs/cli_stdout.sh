@@ -92,13 +92,13 @@ unwritable() {
     u_how=$1
     shift
     case $u_how in
-    full) timeout 300 "$PROGRAM" "$@" > /dev/full 2> "$W/err" < /dev/null ;;
-    closed) timeout 300 "$PROGRAM" "$@" >&- 2> "$W/err" < /dev/null ;;
+    full) timeout -k 10 300 "$PROGRAM" "$@" > /dev/full 2> "$W/err" < /dev/null ;;
+    closed) timeout -k 10 300 "$PROGRAM" "$@" >&- 2> "$W/err" < /dev/null ;;
     reader) # that has gone before anything is said
         rm -f "$W/gone" "$W/status"
         {
             until [ -e "$W/gone" ]; do sleep 0.02; done
-            timeout 300 "$PROGRAM" "$@" 2> "$W/err" < /dev/null
+            timeout -k 10 300 "$PROGRAM" "$@" 2> "$W/err" < /dev/null
             echo $? > "$W/status"
         } | {
             exec < /dev/null
@@ -130,7 +130,7 @@ on_ranks() {
     o_p=$1
     shift
     rm -f "$W"/status.*
-    timeout 300 "$MPIRUN" -np "$o_p" sh -c 'w=$1; shift; "$@" > /dev/full; echo $? > "$w/status.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}"' \
+    timeout -k 10 300 "$MPIRUN" -np "$o_p" sh -c 'w=$1; shift; "$@" > /dev/full; echo $? > "$w/status.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}"' \
         sh "$W" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null
 }
 # all_are P STATUS: so every rank has ended
@@ -168,20 +168,20 @@ done
 rm -rf "$W/mute"
 {
     # shellcheck disable=SC2086
-    timeout 300 "$PROGRAM" $tiny --steps 2 --eval-every 0 --out "$W/mute" 2> "$W/err" < /dev/null
+    timeout -k 10 300 "$PROGRAM" $tiny --steps 2 --eval-every 0 --out "$W/mute" 2> "$W/err" < /dev/null
     echo $? > "$W/status"
 } | head -n 1 > "$W/out"
 check "train | head: status 1 or 0, no signal" grep -qx '[01]' "$W/status"
 check "train | head: the run is whole" [ "$(hash_of "$W/mute")" = "$want" ]
 rm -rf "$W/mute"
 # shellcheck disable=SC2086
-timeout 300 "$PROGRAM" $tiny --steps 2 --quiet --out "$W/mute" >&- 2> "$W/err" < /dev/null
+timeout -k 10 300 "$PROGRAM" $tiny --steps 2 --quiet --out "$W/mute" >&- 2> "$W/err" < /dev/null
 check "who says nothing misses nothing: status 0" [ $? -eq 0 ]
 
 # No file of the run takes the number of a closed stream: what is printed would be in it.
 rm -rf "$W/mute"
 # shellcheck disable=SC2086
-timeout 300 "$PROGRAM" $tiny --steps 2 --out "$W/mute" <&- >&- 2>&-
+timeout -k 10 300 "$PROGRAM" $tiny --steps 2 --out "$W/mute" <&- >&- 2>&-
 check "all three closed: status 1" [ $? -eq 1 ]
 check "all three closed: the log holds rows alone" [ -z "$(grep -v '^{"type":' "$W/mute/run.jsonl")" ]
 check "all three closed: the run is whole" [ "$(hash_of "$W/mute")" = "$want" ]

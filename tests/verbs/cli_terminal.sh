@@ -21,7 +21,7 @@ narrow() {
 # -- the width ---------------------------------------------------------------------------------------------------------
 # on_terminal COLUMNS COMMAND: in a pseudo-terminal; what it shows is $W/shown, at once (-f)
 on_terminal() {
-    timeout 300 script -qefc "stty cols $1; $2" "$W/shown" > /dev/null 2>&1 < /dev/null
+    timeout -k 10 300 script -qefc "stty cols $1; $2" "$W/shown" > /dev/null 2>&1 < /dev/null
 }
 run="$PROGRAM $small --steps 30 --eval-every never"
 if command -v script > /dev/null 2>&1; then

@@ -6,7 +6,7 @@
 run="--data synthetic:96x24 --steps 4 --batch 4 --eval-every never"
 # waits NAME ALGO FIRST REST: three ranks train, the first with one setting, the others with another one
 waits() {
-    timeout 300 "$MPIRUN" -np 1 env SPARSETRAIN_WAIT="$3" "$PROGRAM" $run --algo $2 --out "$W/$1" : \
+    timeout -k 10 300 "$MPIRUN" -np 1 env SPARSETRAIN_WAIT="$3" "$PROGRAM" $run --algo $2 --out "$W/$1" : \
         -np 2 env SPARSETRAIN_WAIT="$4" "$PROGRAM" $run --algo $2 --out "$W/$1" > "$W/out" 2> "$W/err" < /dev/null
     why="status $?: $(head -c 300 "$W/err"); hash $(hash_of "$W/$1"), of those that spin $(hash_of "$W/spin-${2%% *}")"
     [ -n "$(hash_of "$W/$1")" ] && [ "$(hash_of "$W/$1")" = "$(hash_of "$W/spin-${2%% *}")" ]
