@@ -165,9 +165,11 @@ gain_row() {
         none) ;;
         *'at least 0' | *'at most 0') gain_rule=none gain_note="${gain_note:+$gain_note; }one seed cannot tell which of two is better" ;;
         *)
-            gain_note=$(of_one_seed "$gain_note")
-            gain_rule=$(one_seed_rule "$gain_rule")
-            [ -z "$gain_unlike" ] || gain_rule=none
+            if [ -n "$gain_unlike" ]; then
+                gain_rule=none gain_note="$gain_note; one seed cannot tell"
+            else
+                gain_rule=$(one_seed_rule "$gain_rule") gain_note=$(of_one_seed "$gain_note")
+            fi
             [ "$gain_rule" != none ] || direction none
             ;;
         esac
