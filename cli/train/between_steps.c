@@ -7,13 +7,12 @@
 #include "cli/train/finite.h"
 
 /* `beside`: an evaluation that happens only because the run stops here; it must leave no trace in what the run
- * resumes from. False: a signal ended it, where it may. */
-static bool evaluate(struct run *r, bool beside, bool stops) {
-    const unsigned how = (beside ? EVALUATION_BESIDE : 0u) | (stops ? EVALUATION_STOPS : 0u);
+ * resumes from. False: a signal ended it; who resumes makes up for it. */
+static bool evaluate(struct run *r, bool beside) {
     double begin = clock_now();
     struct scores scores;
     mllog_evaluation(r);
-    if (!run_evaluate(r, how, &scores)) return false;
+    if (!run_evaluate(r, beside, &scores)) return false;
     r->last = scores;
     mllog_scores(r, &r->last);
     r->last_at = r->step;
@@ -74,13 +73,14 @@ void between_steps(struct run *r, bool stop) {
     check_update(r, r->step);
     const bool due_now = r->step == r->eval_next || (r->step == r->stop && run_evaluates(r));
     r->stopped = stop && r->step < r->stop; /* in the last step there may be nothing left to stop */
-    const bool evaluated = due_now && !r->stopped && evaluate(r, r->step != r->eval_next, true);
-    if (due_now && !evaluated) stop = r->stopped = true; /* who resumes makes up for it */
-    bool last = r->step == r->stop;                      /* a target may just have been reached */
+    const bool evaluated = due_now && !r->stopped && evaluate(r, r->step != r->eval_next);
+    r->stopped |= due_now && !evaluated;
+    bool last = r->step == r->stop; /* a target may just have been reached */
     if (r->step >= r->eval_next) r->eval_next = next_evaluation(r);
     if (run_due(r, r->options.check_replicas)) run_check_replicas(r);
     bool wanted = r->options.checkpoint_every > 0 ? run_due(r, r->options.checkpoint_every) : evaluated;
-    if (r->options.out[0] && (wanted || stop || last) && r->saved.last != r->step) checkpoint(r, stop || last);
+    if (r->options.out[0] && (wanted || r->stopped || last) && r->saved.last != r->step)
+        checkpoint(r, r->stopped || last);
     phases_restart(&r->phases);
 }
 
@@ -113,8 +113,7 @@ static bool leaves_none(const struct run *r) {
 void before_steps(struct run *r) {
     mllog_start(r);
     const bool missing = evaluation_missing(r);
-    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing))
-        evaluate(r, r->step > 0 && !missing, false);
+    if (run_evaluates(r) && (r->step == 0 || r->step == r->stop || missing)) evaluate(r, r->step > 0 && !missing);
     r->eval_next = next_evaluation(r);
     if (leaves_none(r)) checkpoint(r, true);
     phases_restart(&r->phases);

@@ -41,11 +41,10 @@ static void average_state(struct run *r) {
     mem_free(state);
 }
 
-bool run_evaluate(struct run *r, unsigned how, struct scores *scores) {
+bool run_evaluate(struct run *r, bool keep, struct scores *scores) {
     watching_enter(r, ACTIVITY_EVALUATION, r->step);
-    float *own = run_average_begin(r), *state = how ? statistics(r) : NULL;
+    float *own = run_average_begin(r), *state = keep || r->eval_stops ? statistics(r) : NULL;
     uint64_t caught = 0;
-    r->eval_stops = how & EVALUATION_STOPS;
     average_state(r);
     r->data.task->score(r, scores);
     run_average_end(r, own);
@@ -53,7 +52,7 @@ bool run_evaluate(struct run *r, unsigned how, struct scores *scores) {
         caught = signals_caught() != 0;
         comm_allreduce_u64(r->comm, &caught, 1, COMM_MAX);
     }
-    if (how & EVALUATION_BESIDE || caught) put_statistics(r, state);
+    if (keep || caught) put_statistics(r, state);
     mem_free(state);
     return !caught;
 }

@@ -185,7 +185,7 @@ int evaluate_verb(struct comm *c, int argc, char **argv, struct err *e) {
         return EXIT_USER;
     }
     double begin = clock_now();
-    run_evaluate(&r, EVALUATION_PLAIN, &scores);
+    run_evaluate(&r, false, &scores);
     double seconds = clock_now() - begin;
     if (c->rank == 0 && q.json) print_json(&r, &m, &scores, seconds);
     if (c->rank == 0 && !q.json) print_text(&r, &m, &scores);

@@ -156,7 +156,7 @@ struct run {
     struct resize resize;
     size_t stop;      /* the last step to take now: before the end with --stop-at, or at a target */
     size_t eval_next; /* next step to evaluate after */
-    bool eval_stops;  /* the evaluation under way ends at a signal */
+    bool eval_stops;  /* evaluations end at a signal: in the loop, where there is something to save */
     bool stopped;     /* by a signal or r->trouble, before all that was asked for was done */
     struct step now;
     struct phases phases, hidden_phases; /* of this thread; of the one that --overlap layers runs */
@@ -208,15 +208,11 @@ void run_close_exchange(struct run *r);
 /* The loop (train.c). EXIT_DONE or EXIT_STOPPED; false: the system refused something on the way (a full disk). */
 bool run_train(struct run *r, int *status, struct err *e);
 
-enum evaluation {
-    EVALUATION_PLAIN = 0,
-    EVALUATION_BESIDE = 1, /* the statistics are afterwards what they were */
-    EVALUATION_STOPS = 2,  /* it ends at a signal to any rank, and all is what it was */
-};
 /* Averages the batch-norm statistics over the ranks, then runs the test set, each rank its share; of a text the
  * validation split too. Scores of a test that there is not are NaN. The states of the streams are afterwards what they
- * were. how: of enum evaluation. False: a signal ended it, and the scores are of no use (evaluate.c). */
-bool run_evaluate(struct run *r, unsigned how, struct scores *scores);
+ * were, and with `keep` the statistics, too. False: a signal to any rank ended it (eval_stops), the scores are of no
+ * use, and all is what it was (evaluate.c). */
+bool run_evaluate(struct run *r, bool keep, struct scores *scores);
 
 /* What happens to a gradient beside the exchange (gradient.c).
  *

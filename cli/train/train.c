@@ -126,6 +126,7 @@ bool run_train(struct run *r, int *status, struct err *e) {
     bool stop = false;
     r->comm->traffic = TRAFFIC_CONTROL;
     before_steps(r);
+    r->eval_stops = true;
     while (r->step < r->stop && !stop) {
         begin_step(r);
         for (int64_t part = 0; part < r->options.accumulate; part++) {

@@ -114,6 +114,8 @@ if calls_fail "killed in the middle of a write"; then
 fi
 
 # -- signals --------------------------------------------------------------------------------------------------------------
+# to_one_rank SIGNAL: of $job
+to_one_rank() { kill -"$1" "$(ps -o pid=,comm= --ppid $job | awk '$2 == "sparsetrain" { print $1; exit }')"; }
 # signalled SIGNAL P ARGS... --out DIR: a run on so many ranks, one of which gets it as soon as the first step is in the log
 signalled() {
     signalled_by=$1 signalled_p=$2
@@ -122,12 +124,7 @@ signalled() {
     "$MPIRUN" -np "$signalled_p" "$PROGRAM" "$@" > "$W/out" 2> "$W/err" < /dev/null &
     job=$!
     until_trains "$signalled_dir"
-    for child in $(ps -o pid= --ppid $job); do
-        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then
-            kill -"$signalled_by" "$child"
-            break
-        fi
-    done
+    to_one_rank "$signalled_by"
     wait $job
 }
 for signal in TERM INT USR1 HUP; do
@@ -200,7 +197,7 @@ in_evaluation() {
     SPARSETRAIN_PATIENCE=0.1 "$MPIRUN" -np $P "$PROGRAM" $evaluates --out "$2" > "$W/out" 2> "$W/err" < /dev/null &
     job=$!
     until [ "$(grep -c '^evaluating 1600 test images' "$W/out")" -ge "$1" ] || ! kill -0 $job 2> /dev/null; do sleep 0.05; done
-    kill -USR1 "$(ps -o pid=,comm= --ppid $job | awk '$2 == "sparsetrain" { print $1; exit }')"
+    to_one_rank USR1
     wait $job
 }
 # same_train_loss DIR DIR: in each evaluation, but for rounding
