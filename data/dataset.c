@@ -52,6 +52,10 @@ uint32_t dataset_checksum(const struct dataset *d) {
     return d->checksum;
 }
 
+uint32_t vocabulary_crc(const struct vocabulary *v) {
+    return crc32_of(0, v->lines, v->bytes);
+}
+
 /* Adds to count[word] for each word of a split. */
 static void count_words(const struct text_set *text, const struct pair_set *pairs, size_t *count) {
     for (size_t i = 0; i < text->count; i++) count[text->token[i]]++;

@@ -37,6 +37,7 @@ struct vocabulary {
     const char *lines; /* word 0, '\n', word 1, '\n', ...; bytes, not always UTF-8 */
     size_t bytes;
 };
+uint32_t vocabulary_crc(const struct vocabulary *v); /* CRC-32 of its lines */
 
 /* A sequence [CLS] A [SEP] B [SEP]: where its two parts lie among the pieces of the split. */
 struct pair {

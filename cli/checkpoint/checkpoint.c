@@ -43,7 +43,7 @@ static bool write_rank(struct run *r, const struct replica *m, const char *dir, 
     return good;
 }
 
-enum { MODEL_MAX = 11 }; /* sections of it */
+enum { MODEL_MAX = 12 }; /* sections of it */
 
 static bool write_model(struct run *r, const struct replica *m, const char *dir, struct err *e) {
     char path[CHECKPOINT_PATH_MAX + 32];
@@ -51,6 +51,8 @@ static bool write_model(struct run *r, const struct replica *m, const char *dir,
     const struct position position = position_of(r);
     const struct tally tally = tally_of(r);
     const struct arena *a = &r->model.net->arena;
+    const bool words = r->data.set.vocabulary.bytes > 0;
+    const uint32_t vocabulary = words ? vocabulary_crc(&r->data.set.vocabulary) : 0;
     char *options = options_kept(&r->options), *layout = model_layout_text(a, &r->data.set);
     struct section sections[MODEL_MAX] = {{"position", &position, sizeof position},
                                           {"tally", &tally, sizeof tally},
@@ -65,6 +67,7 @@ static bool write_model(struct run *r, const struct replica *m, const char *dir,
     for (size_t i = 0; rounds_saved(r, i, &name); i++)
         sections[count++] = (struct section){name, rounds_saved(r, i, &name), a->n * sizeof(float)};
     if (rounds_saved(r, 0, &name)) sections[count++] = (struct section){"round hash", &m->round, sizeof m->round};
+    if (words) sections[count++] = (struct section){"vocabulary", &vocabulary, sizeof vocabulary};
     bool good = container_write(path, sections, count, e);
     mem_free(options);
     mem_free(layout);

@@ -31,13 +31,21 @@ static bool sizes_fit(const struct checkpoint_model *m, const struct container *
     return err_set(e, "the checkpoint %s is damaged: its list of slices is not of its parameters", c->path);
 }
 
+/* Files of texts had none at first, those of images never have. */
+static bool read_vocabulary(struct checkpoint_model *m, const struct container *c, struct err *e) {
+    size_t bytes;
+    m->numbers_words = container_has(c, "vocabulary", &bytes);
+    return !m->numbers_words || checkpoint_get(&m->at, c, "vocabulary", &m->vocabulary, sizeof m->vocabulary, e);
+}
+
 static bool read_model(struct checkpoint_model *m, struct err *e) {
     struct container c;
     if (!checkpoint_open(&m->at, "model.ckpt", &c, e)) return false;
     bool good = checkpoint_get(&m->at, &c, "position", &m->position, sizeof m->position, e) &&
                 checkpoint_check_position(&m->position, c.path, m->at.path, e) &&
                 (m->at.options = checkpoint_options(&c, e)) && (m->layout_text = layout_of(&c, e)) &&
-                model_layout_open(&m->layout, m->layout_text, c.path, e) && sizes_fit(m, &c, e);
+                model_layout_open(&m->layout, m->layout_text, c.path, e) && sizes_fit(m, &c, e) &&
+                read_vocabulary(m, &c, e);
     if (good) {
         m->param = mem_alloc(m->layout.n, sizeof *m->param, "the parameters of a checkpoint");
         m->state = mem_alloc(m->layout.n_state, sizeof *m->state, "the running statistics of a checkpoint");
@@ -161,6 +169,8 @@ bool checkpoint_model_open_all(struct checkpoint_model *m, struct comm *c, const
     comm_bcast(c, 0, m->at.run_dir, sizeof m->at.run_dir);
     comm_bcast(c, 0, &m->position, sizeof m->position);
     comm_bcast(c, 0, &m->drifted, sizeof m->drifted);
+    comm_bcast(c, 0, &m->numbers_words, sizeof m->numbers_words);
+    comm_bcast(c, 0, &m->vocabulary, sizeof m->vocabulary);
     m->at.options = share_text(c, m->at.options);
     m->layout_text = share_text(c, m->layout_text);
     if (c->rank != 0 && !model_layout_open(&m->layout, m->layout_text, m->at.path, e)) die("%s", e->text);
@@ -169,10 +179,20 @@ bool checkpoint_model_open_all(struct checkpoint_model *m, struct comm *c, const
     return true;
 }
 
-bool checkpoint_model_put(const struct checkpoint_model *m, struct net *net, struct err *e) {
+/* A file that says nothing of them (no text, or older) fits. */
+static bool words_fit(const struct checkpoint_model *m, const struct dataset *d, const char *data, struct err *e) {
+    if (!m->numbers_words || vocabulary_crc(&d->vocabulary) == m->vocabulary) return true;
+    return err_set(e,
+                   "cannot %s %s with --data %s: its words are numbered otherwise than those of the checkpoint; take "
+                   "data with the text to train on, or the vocabulary, that it had",
+                   m->at.use->verb, m->at.path, data);
+}
+
+bool checkpoint_model_put(const struct checkpoint_model *m, struct net *net, const struct dataset *d, const char *data,
+                          struct err *e) {
     const struct arena *a = &net->arena;
     char *what = mem_printf("cannot %s %s as %s", m->at.use->verb, m->at.path, net->model->name);
-    bool good = model_layout_fits(&m->layout, a, what, e);
+    bool good = model_layout_fits(&m->layout, a, what, e) && words_fit(m, d, data, e);
     mem_free(what);
     if (!good) return false;
     a->device->to_device(a->param, m->param, a->n * sizeof *m->param);

@@ -22,8 +22,10 @@ struct checkpoint_model {
     bool drifted;             /* param is an average of what the ranks had */
     char *layout_text;
     struct model_layout layout;
-    float *param; /* [layout.n] */
-    float *state; /* [layout.n_state] */
+    bool numbers_words;  /* of a text or of pairs, and by a program that kept */
+    uint32_t vocabulary; /* the CRC-32 of the vocabulary's lines */
+    float *param;        /* [layout.n] */
+    float *state;        /* [layout.n_state] */
 };
 
 bool checkpoint_model_open(struct checkpoint_model *m, const struct checkpoint_use *use, const char *dir,
@@ -37,7 +39,9 @@ bool checkpoint_model_open_all(struct checkpoint_model *m, struct comm *c, const
 /* What one rank of the run had, in place of the averages: into the same arrays. */
 bool checkpoint_model_rank(struct checkpoint_model *m, int rank, struct err *e);
 
-/* Into a net that has the same slices; false: it has others, *e says which. */
-bool checkpoint_model_put(const struct checkpoint_model *m, struct net *net, struct err *e);
+/* Into a net that has the same slices, for data (d; --data `data`) whose words have the same numbers: other words, or
+ * the same ones in another order, would be other scores without a word. False: they differ, *e says in what. */
+bool checkpoint_model_put(const struct checkpoint_model *m, struct net *net, const struct dataset *d, const char *data,
+                          struct err *e);
 
 #endif

@@ -45,10 +45,6 @@ static bool is_pairs(const struct run *r) {
     return r->data.task->pairs;
 }
 
-static bool is_sampled(const struct run *r) {
-    return r->data.task->windows && r->options.eval_samples > 0;
-}
-
 #define AT(member) offsetof(struct scores, member)
 const struct score score_table[] = {
     {"test_loss", TARGET_TEST, TARGET_LOSS, AT(test_loss), SCORE_PLAIN, run_has_test},
@@ -60,7 +56,7 @@ const struct score score_table[] = {
     {"valid_next_accuracy", TARGET_VALID, TARGET_NEXT_ACCURACY, AT(next_accuracy), SCORE_PLAIN, is_pairs},
     {"valid_perplexity", TARGET_VALID, TARGET_PERPLEXITY, AT(valid_loss), SCORE_PERPLEXITY, is_text},
     {NULL, TARGET_VALID, TARGET_BPC, AT(valid_loss), SCORE_BITS, by_characters},
-    {"valid_loss_sampled", TARGET_VALID, TARGET_LOSS_SAMPLED, AT(sampled_loss), SCORE_PLAIN, is_sampled},
+    {"valid_loss_sampled", TARGET_VALID, TARGET_LOSS_SAMPLED, AT(sampled_loss), SCORE_PLAIN, text_is_sampled},
     {"test_wer", TARGET_TEST, TARGET_WER, AT(test_wer), SCORE_PLAIN, is_speech},
     {"test_cer", TARGET_TEST, TARGET_CER, AT(test_cer), SCORE_PLAIN, is_speech},
     {"valid_wer", TARGET_VALID, TARGET_WER, AT(valid_wer), SCORE_PLAIN, is_speech_with_valid},

@@ -57,6 +57,9 @@ void task_counts(const struct run *r, enum split first, char *text, size_t size)
 /* "train_images": 50000 and so on: the splits from `first` on that there are, and of pairs the test anyhow. */
 void task_write_counts(const struct run *r, enum split first, struct json *j);
 
+/* Has an evaluation windows from random places of the text to validate on (--eval-samples), which is long enough? */
+bool text_is_sampled(const struct run *r);
+
 /* For rows. Sums over the rows that this rank evaluates, and then over all ranks: loss, correct, rows. */
 enum { EVAL_SUMS = 3 };
 struct eval_sums {

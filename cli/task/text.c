@@ -36,6 +36,11 @@ static bool plan_windows(struct run *r, struct err *e) {
                    o->data, valid, run_sample(r), T);
 }
 
+bool text_is_sampled(const struct run *r) {
+    return r->data.task->windows && r->options.eval_samples > 0 &&
+           text_places(r->data.set.valid_text.count, options_sequence(&r->options)) > 0;
+}
+
 static size_t batches_of_streams(const struct run *r, size_t streams) {
     return text_windows(r->data.set.train_text.count, streams, (int)r->options.bptt);
 }
@@ -151,7 +156,7 @@ static struct eval_sums evaluate(struct run *r, const struct text_set *text, rea
 
 static void score_splits(struct run *r, struct scores *scores) {
     const struct dataset *d = &r->data.set;
-    const bool samples = r->data.task->windows && r->options.eval_samples > 0;
+    const bool samples = text_is_sampled(r);
     read_text *how = r->data.task->windows ? read_windows : read_streams;
     log_evaluation_begin(r, units_of(r, &d->valid_text) + units_of(r, &d->test_text) +
                                 (samples ? eval_batches(r, (size_t)r->options.eval_samples) : 0));

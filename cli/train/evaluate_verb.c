@@ -101,7 +101,7 @@ static bool load(struct run *r, struct checkpoint_model *m, struct err *e) {
     if (comm_agree(r->comm, e)) return false;
     if (as_it_was) checkpoint_model_rank(m, r->comm->rank, e);
     if (comm_agree(r->comm, e)) return false;
-    checkpoint_model_put(m, r->model.net, e);
+    checkpoint_model_put(m, r->model.net, &r->data.set, r->options.data, e);
     if (comm_agree(r->comm, e)) return false;
     r->step = (size_t)m->position.step;
     r->replicas.drifts = drifted && as_it_was; /* run_evaluate averages, as it did in the run */

@@ -215,7 +215,7 @@ static void share_parameters(struct run *r) {
 static bool take_parameters(struct run *r, struct err *e) {
     struct checkpoint_model m;
     if (!checkpoint_model_open_all(&m, r->comm, &checkpoint_init, r->options.init_from, e)) return false;
-    checkpoint_model_put(&m, r->model.net, e);
+    checkpoint_model_put(&m, r->model.net, &r->data.set, r->options.data, e);
     r->job.origin = (struct origin){.run_id = m.position.run_id, .step = m.position.step};
     memcpy(r->job.origin.path, m.at.path, sizeof r->job.origin.path);
     checkpoint_model_close(&m);

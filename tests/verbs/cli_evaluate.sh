@@ -92,6 +92,15 @@ json_lines "--json of a text is JSON" "$W/out"
 start 2 evaluate "$W/t2"
 check "as text: perplexities" grep -q "^  valid perplexity *$(printf '%.2f' "$(logged "$W/t2" 4 valid_perplexity)")$" "$W/out"
 
+# -- windows from random places ----------------------------------------------------------------------------------------
+gpt="--model gpt --preset char-cpu --context 32 --hidden 32 --heads 2 --layers 1 --batch 2 --steps 2 --eval-samples 4 --device $device"
+start 2 $gpt --data synthetic-text:2000x200x200 --out "$W/gpt"
+scores 2 "$W/gpt"
+check "in windows: the log's bits" same_bits "$W/gpt" 2 "test_loss valid_loss valid_loss_sampled"
+start 2 evaluate "$W/gpt" --data synthetic-text:2000x20x200
+check "a text shorter than a window is read, with nothing from random places" \
+    sh -c "grep -q '^  valid loss' '$W/out' && ! grep -q 'sampled' '$W/out'"
+
 # -- a text without a test ----------------------------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "%d and ", i * i % 37 }' > "$W/chars.txt"
 start 2 --model lstm --hidden 8 --bptt 5 --batch 2 --data "text-char:$W/chars.txt" --steps 2 --device $device --out "$W/chars"
@@ -109,6 +118,12 @@ head -n 40 "$W/words/train.txt" | tee "$W/words/valid.txt" > "$W/words/test.txt"
 start 2 --model lstm --hidden 8 --bptt 5 --batch 2 --data "ptb:$W/words" --steps 2 --device $device --out "$W/own"
 scores 1 "$W/own"
 check "a text of the user's" near "$W/own" 2 "$of_texts"
+cp -r "$W/words" "$W/turned"
+tac "$W/words/train.txt" > "$W/turned/train.txt"
+cp -r "$W/words" "$W/shorter"
+head -n 150 "$W/words/train.txt" > "$W/shorter/train.txt"
+start 1 evaluate "$W/own" --data "ptb:$W/shorter"
+check "another text of the same words" grep -q '^  valid perplexity' "$W/out"
 echo 'w1 w2' >> "$W/words/test.txt"
 for p in 1 3; do
     # refused PART ARGS...
@@ -127,6 +142,9 @@ for p in 1 3; do
     refused 'the dataset differs from the one of the checkpoint' "$W/own"
     refused 'model resnet20 takes images, but --data synthetic-text holds text' "$W/p1" --data synthetic-text
     refused 'it has embedding.weight 20x8 where this model has embedding.weight 2000x8' "$W/own" --data synthetic-text
+    refused 'its words are numbered otherwise' "$W/own" --data "ptb:$W/turned"
+    check "on $p ranks, to begin with: its words are numbered otherwise" silent mistaken 'its words are numbered otherwise' $p \
+        --model lstm --hidden 8 --bptt 5 --batch 2 --steps 1 --data "ptb:$W/turned" --init-from "$W/own" --device $device
     refused '--device has no "abacus"' "$W/p1" --device abacus
 done
 rm -rf "$W/bad"
