@@ -200,6 +200,7 @@ bool exchange_check(struct exchange *x, struct err *e) {
 double exchange_max_words(const struct exchange *x, size_t k) {
     const struct comm *c = x->setup.comm;
     if (x->by_layers) return exchange_layers_words(x, k);
+    if (x->ops->own_max_words) return x->ops->own_max_words(x, k) + exempt_words(x);
     const struct cost_case step = {.n = x->setup.n,
                                    .k = x->ops->sends_all ? selector_asks(x->setup.selector, k) : k,
                                    .P = c->size,

@@ -147,6 +147,8 @@ struct exchange_ops {
     /* Bound on the 4-byte words (of coo32) that a rank sends, and on those it receives, in a step with at most k
      * selected entries. */
     double (*max_words)(const struct cost_case *c);
+    /* The same of an exchange that is open, for rows whose own options or slices have a say in it. NULL: max_words. */
+    double (*own_max_words)(const struct exchange *x, size_t k);
     /* The alpha-beta cost in the head of the row's file. */
     void (*cost)(const struct cost_case *c, struct cost *cost);
     /* As exchange_saved and exchange_check_own, for the row's own pieces. Both NULL: it has none. */
@@ -226,8 +228,8 @@ void exchange_mean(struct exchange *x, const struct exchange_sum *sum, float *up
  * and all ranks of a node get the same bits. Collective then, with exchange traffic of its own (combine_cost). */
 void exchange_combine(struct exchange *x, const struct exchange_sum *sum, float *grad);
 
-/* ops->max_words of a step with this k, plus the words of exempt entries; summed over the groups of an exchange by
- * layers. Also holds for selectors by slices, which may select more than k. */
+/* The row's bound of a step with this k (own_max_words, max_words), plus the words of exempt entries; summed over the
+ * groups of an exchange by layers. Also holds for selectors by slices, which may select more than k. */
 double exchange_max_words(const struct exchange *x, size_t k);
 double exchange_layers_words(const struct exchange *x, size_t k); /* its part for exchange_open_layers */
 

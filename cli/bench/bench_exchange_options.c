@@ -56,9 +56,10 @@ static const struct option_row rows[] = {
      .max = 1e6, .above_min = true},
     {"network", "NAME", OPTION_WORD, NULL, "what the rows of --json call the network (any text)", AT(network)},
     {"select-cost", "S", OPTION_REAL, NULL,
-     "in a simulation (docs/simulation.md), of sparse algorithms: seconds of selection a step (default: 0)",
+     "in a simulation (docs/simulation.md), of algorithms that select: seconds of it a step (default: 0)",
      AT(select_cost), .max = 1e6},
-    {"word-cost", "S", OPTION_REAL, NULL, "likewise, of packing and merging a 4-byte word received (default: 0)",
+    {"word-cost", "S", OPTION_REAL, NULL,
+     "likewise, of sparse algorithms and those that code: of packing and merging a 4-byte word received (default: 0)",
      AT(word_cost), .max = 1e6},
 };
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "data/speech/spectrogram.h"
 #include "nets/net.h"
 #include "topk/normal.h"
 
@@ -147,7 +148,11 @@ bool pattern_gradient(struct pattern *p, size_t step, size_t n, float *grad, str
 
 /* -- opening ------------------------------------------------------------------------------------------------------- */
 
-/* Rank 0: opens the model for its list of slices. Weights have 1/sqrt(fan-in), vectors (biases, norms) 1. */
+/* Of an image, and of an utterance, whose number no parameter depends on. */
+enum { CHANNELS = 3, SIDE = 32, FRAMES = 64 };
+
+/* Rank 0: opens the model, as it is in its paper, for its list of slices. Weights have 1/sqrt(fan-in), vectors (biases,
+ * norms) 1. */
 static void find_slices(struct pattern *p, const char *name, struct err *e) {
     const struct model_ops *model;
     TABLE_FIND(models, name, model);
@@ -155,11 +160,18 @@ static void find_slices(struct pattern *p, const char *name, struct err *e) {
         err_set(e, "--pattern layers: there is no model \"%.100s\"; sparsetrain list shows them", name);
         return;
     }
+    const struct model_reference *like = &model->reference;
+    const bool speech = model->input == MODEL_SPEECH;
     const struct net_setup setup = {.batch = 1,
-                                    .channels = 3,
-                                    .height = 32,
-                                    .width = 32,
-                                    .classes = 10,
+                                    .channels = speech ? 1 : CHANNELS,
+                                    .height = speech ? SPECTROGRAM_BINS : SIDE,
+                                    .width = speech ? FRAMES : SIDE,
+                                    .classes = model->classes,
+                                    .sequence = like->sequence,
+                                    .hidden = like->hidden,
+                                    .layers = speech ? like->layers : 0,
+                                    .reference = like,
+                                    .chosen = like->chosen,
                                     .threads = 1,
                                     .seed = p->seed,
                                     .device = device_find("cpu")};

@@ -229,10 +229,23 @@ static void show_winners(const struct predict_best *b, const struct charge *char
     }
 }
 
+/* A table may lack all that could be compared. */
+static bool any_first(const struct predict_best *b, const struct charge *charge, const struct cost_case *c,
+                      struct err *e) {
+    struct candidate list[BEST_MAX];
+    size_t apart;
+    rank(b, charge, c, list, &apart);
+    if (apart > 0) return true;
+    return err_set(e, "predict: the table %s has no algorithm in %s that can be compared", b->costs,
+                   b->only ? b->only->name : "any format");
+}
+
 bool predict_best(const struct predict_best *b, double density, const struct cost_case *cases, size_t count,
                   struct err *e) {
     struct charge charge;
     if (!find_charge(b, density, cases, &charge, e)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!any_first(b, &charge, &cases[i], e)) return false;
     (b->json ? json_charge : print_charge)(b, &charge);
     if (count == 1)
         show_ranking(b, &charge, cases);

@@ -22,7 +22,7 @@ bool predict_best_open(struct predict_best *b, struct err *e);
 
 /* Of one case the whole ranking; of several (as many numbers of ranks) the first of each, and the best other algorithm
  * beside it. Rows that cannot be compared (exchange_apart) are never first; the ranking has them at its end. density:
- * of all cases, which have one n and k. False: the table has no such row. */
+ * of all cases, which have one n and k. False: the table has no such row, or none that can be first. */
 bool predict_best(const struct predict_best *b, double density, const struct cost_case *cases, size_t count,
                   struct err *e);
 

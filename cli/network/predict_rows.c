@@ -2,11 +2,13 @@
  * passed over. Lines without an "algo" (of other benches) are counted and left out.
  *
  * The model knows no selection, so where a row says how long that took, it is taken off before the two are compared.
- * Merging is not in the model either, but stays in the measured time: it is part of what an algorithm costs. */
+ * Merging is not in the model either, but stays in the measured time: it is part of what an algorithm costs. What an
+ * algorithm's own options are not as by default is in the row, and goes into its cost line. */
 #include "cli/network/predict_rows.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,17 +18,28 @@
 #include "base/json_read.h"
 #include "base/table.h"
 #include "comm/cost/best.h"
+#include "comm/exchange_options.h"
 
 enum { ALGO = 32, KEY = 64 };
 
 /* Numbers that are read, in the order of number_keys; NAN: not there. */
-enum { N, K, RANKS, RANKS_PER_NODE, MEDIAN, SELECT, NUMBERS };
-static const char *const number_keys[NUMBERS] = {"n", "k", "ranks", "ranks_per_node", "median_s", "select_s"};
+enum { N, K, RANKS, RANKS_PER_NODE, MEDIAN, SELECT, SCALE, NUMBERS };
+static const char *const number_keys[NUMBERS] = {"n", "k", "ranks", "ranks_per_node", "median_s", "select_s", "scale"};
 
 struct row {
     char algo[ALGO], wire[ALGO]; /* wire: empty where it is not there */
     double number[NUMBERS];
+    struct exchange_own own; /* of all algorithms and selectors */
 };
+
+/* What algorithms and selectors declare, in struct row. */
+static const struct option_table *own_options(void) {
+    static struct option_row row[OPTION_ROWS_MAX];
+    static struct option_table table = {.row = row};
+    const struct option_row place = {.offset = offsetof(struct row, own)};
+    if (table.rows == 0) table.rows = exchange_options_add(row, 0, &place, true);
+    return &table;
+}
 
 /* -- a line of JSON -------------------------------------------------------------------------------- */
 /* The text of a value that is shorter than size. False: it is longer, and nothing of it is taken. */
@@ -34,6 +47,17 @@ static bool take_text(const struct json_value *v, char *to, size_t size) {
     size_t length = v->length < size ? json_plain(v, to) : 0;
     to[length] = '\0';
     return v->length < size;
+}
+
+/* "powersgd_rank":"4", as bench writes it. False: no such value. */
+static bool take_own(struct row *row, char *key, const struct json_member *m) {
+    char text[OPTION_TEXT_MAX];
+    struct err e = {0};
+    for (char *c = key; *c; c++)
+        if (*c == '_') *c = '-';
+    const struct option_row *option = option_find(own_options(), key, strlen(key));
+    if (!option || *m->value.at != '"') return true;
+    return take_text(&m->value, text, sizeof text) && option_set(option, row, text, &e);
 }
 
 /* False: this key has come before, or its number is none that can be computed with. */
@@ -44,6 +68,7 @@ static bool take_member(struct row *row, const struct json_member *m) {
     if (text && *m->value.at == '"') {
         if (*text || !take_text(&m->value, text, ALGO)) return false;
     }
+    if (*m->value.at == '"' && !text) return take_own(row, key, m);
     if (!strchr("-0123456789", *m->value.at)) return true;
     for (size_t i = 0; i < NUMBERS; i++) {
         if (strcmp(key, number_keys[i]) != 0) continue;
@@ -62,6 +87,7 @@ static const char *parse_line(const char *line, struct row *row) {
     struct json_member m = {.end = NULL};
     *row = (struct row){.algo = ""};
     for (size_t i = 0; i < NUMBERS; i++) row->number[i] = NAN;
+    option_defaults(own_options(), row);
     if (!json_read(line, &object, &wrong)) return wrong.at;
     if (*object.at != '{') return object.at;
     while (json_next(&object, &m))
@@ -81,7 +107,7 @@ static bool check_row(const struct row *row, const char *where, const struct exc
     const double *x = row->number;
     double per_node = isnan(x[RANKS_PER_NODE]) ? 1 : x[RANKS_PER_NODE];
     for (int i = 0; i < NUMBERS; i++)
-        if (isnan(x[i]) && i != RANKS_PER_NODE && i != SELECT)
+        if (isnan(x[i]) && i != RANKS_PER_NODE && i != SELECT && i != SCALE)
             return err_set(e, "%s: the row has no number \"%s\"%s", where, number_keys[i], hint);
     TABLE_FIND(exchanges, row->algo, *ops);
     if (!*ops) return err_set(e, "%s: there is no algorithm \"%s\"", where, row->algo);
@@ -89,11 +115,14 @@ static bool check_row(const struct row *row, const char *where, const struct exc
     if (*row->wire && !*wire) return err_set(e, "%s: there is no wire format \"%s\"", where, row->wire);
     if (!whole(x[N], 1, 4294967295.0) || !whole(x[K], 1, x[N]))
         return err_set(e, "%s: n = %g, k = %g: whole numbers 1 <= k <= n < 2^32 are needed", where, x[N], x[K]);
-    if (!whole(x[RANKS], 1, 1e6) || !whole(per_node, 1, x[RANKS]) || fmod(x[RANKS], per_node) != 0)
-        return err_set(e, "%s: %g ranks, %g on a node: whole numbers are needed, the second a divisor of the first",
+    if (!whole(x[RANKS], 1, 1e6) || !whole(per_node, 1, x[RANKS]))
+        return err_set(e, "%s: %g ranks, %g on a node: whole numbers are needed, the second no larger than the first",
                        where, x[RANKS], per_node);
+    if (fmod(x[RANKS], per_node) != 0) per_node = 1; /* unequal nodes, as step_ranks_per_node has it */
     if (x[MEDIAN] < 0 || x[SELECT] < 0) return err_set(e, "%s: times must not be negative", where);
+    if (x[SCALE] < 1) return err_set(e, "%s: a scale of %g; 1 at least is needed", where, x[SCALE]);
     *c = (struct cost_case){.n = (size_t)x[N], .k = (size_t)x[K], .P = (int)x[RANKS], .ranks_per_node = (int)per_node};
+    c->options = (struct option_values){own_options()->row, own_options()->rows, row};
     return true;
 }
 
@@ -123,6 +152,7 @@ static void json_row(const struct row *row, const struct cost_case *c, const str
     json_integer(&j, "k", (int64_t)c->k);
     json_integer(&j, "ranks", c->P);
     json_integer(&j, "ranks_per_node", c->ranks_per_node);
+    if (!isnan(row->number[SCALE])) json_number(&j, "scale", row->number[SCALE]);
     json_number(&j, "median_s", median);
     json_number(&j, "select_s", select);
     json_number(&j, "rest_s", rest);
@@ -146,7 +176,11 @@ static bool take_row(const char *line, const char *where, const struct network *
     *used = *row.algo != 0;
     if (!*used) return true;
     if (!check_row(&row, where, &ops, &wire, &c, e)) return false;
-    double predicted = best_seconds(ops, wire, &c, net);
+    struct network scaled = *net; /* simulate.sh --scale: so many times fewer entries, each so many times as long */
+    const double scale = isnan(row.number[SCALE]) ? 1 : row.number[SCALE];
+    scaled.beta *= scale;
+    scaled.node_beta *= scale;
+    double predicted = best_seconds(ops, wire, &c, &scaled);
     if (json)
         json_row(&row, &c, net, predicted);
     else

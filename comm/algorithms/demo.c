@@ -13,8 +13,8 @@
  * code: chunks of 64 a side, k = 32, beta = 0.999, the defaults here; the optimiser behind it is SGD without momentum.
  *
  * Cost per rank, matrices of whole chunks: log2(P) alpha + 1.5 k ceil(n/4096) (P-1) beta: 6 bytes a coefficient, an f32
- * and its place in 16 bits. Vectors, and what is left at the edges of matrices, are chunks, too, and take more
- * (extra_words).
+ * and its place in 16 bits. Vectors, and what is left at the edges of matrices, are chunks, too, and are counted where
+ * the slices are known.
  * Residual: the momentum. It conserves, but for rounding of the transforms, with --demo-decay 1 --demo-sign off alone:
  * beta below 1 lets it decay (mass_lost), and signs are not sums.
  * Restrictions: k of --density and wire formats do not apply; transforms and sums are made in host memory. Without
@@ -34,7 +34,7 @@
 #include "comm/parts/feedback.h"
 #include "comm/parts/peers.h"
 
-enum { SIDE = DCT_SIDE, CHUNK = SIDE * SIDE, KEPT = 32 };
+enum { SIDE = DCT_SIDE, CHUNK = SIDE * SIDE };
 
 struct demo_use {
     int kept, no_sign;
@@ -76,8 +76,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static size_t kept_of(const struct demo *t, const struct piece *p) {
-    return least((size_t)t->use.kept, p->h * p->w);
+static size_t kept_of(int kept, const struct piece *p) {
+    return least((size_t)kept, p->h * p->w);
 }
 
 /* Values, then places, up to a multiple of 4. */
@@ -85,38 +85,43 @@ static size_t bytes_of(size_t k) {
     return k * sizeof(float) + (k * sizeof(uint16_t) + 3) / 4 * 4;
 }
 
-static void add_piece(struct demo *t, struct piece p) {
-    if (t->pieces == t->room) {
-        t->room = 2 * t->room + 16;
-        t->piece = mem_grow(t->piece, t->pieces, t->room, sizeof p, "chunks of the momentum");
-    }
-    t->piece[t->pieces++] = p;
-    dct_size(&t->dct, p.h);
-    dct_size(&t->dct, p.w);
-    t->entries += kept_of(t, &p);
-    t->bytes += bytes_of(kept_of(t, &p));
-}
+typedef void take_piece(void *to, const struct piece *p);
 
-static void cut_slice(struct demo *t, const struct exchange_slice *s) {
+static void cut_slice(const struct exchange_slice *s, take_piece *take, void *to) {
     for (size_t i = 0; i < s->rows; i += SIDE)
         for (size_t j = 0; j < s->cols; j += SIDE)
-            add_piece(t, (struct piece){s->from + i * s->cols + j, s->cols, least(SIDE, s->rows - i),
-                                        least(SIDE, s->cols - j)});
+            take(to, &(struct piece){s->from + i * s->cols + j, s->cols, least(SIDE, s->rows - i),
+                                     least(SIDE, s->cols - j)});
 }
 
-static void cut(struct demo *t, const struct exchange_setup *setup) {
-    const size_t whole = setup->n / SIDE * SIDE;
-    for (size_t i = 0; i < setup->slices; i++) cut_slice(t, &setup->slice[i]);
-    if (setup->slices > 0) return;
-    if (whole > 0) cut_slice(t, &(struct exchange_slice){0, whole / SIDE, SIDE});
-    if (whole < setup->n) cut_slice(t, &(struct exchange_slice){whole, 1, setup->n - whole});
+/* The pieces of n entries, in their order. */
+static void cut(const struct exchange_slice *slice, size_t slices, size_t n, take_piece *take, void *to) {
+    const size_t whole = n / SIDE * SIDE;
+    for (size_t i = 0; i < slices; i++) cut_slice(&slice[i], take, to);
+    if (slices > 0) return;
+    if (whole > 0) cut_slice(&(struct exchange_slice){0, whole / SIDE, SIDE}, take, to);
+    if (whole < n) cut_slice(&(struct exchange_slice){whole, 1, n - whole}, take, to);
+}
+
+static void add_piece(void *to, const struct piece *p) {
+    struct demo *t = to;
+    const size_t kept = kept_of(t->use.kept, p);
+    if (t->pieces == t->room) {
+        t->room = 2 * t->room + 16;
+        t->piece = mem_grow(t->piece, t->pieces, t->room, sizeof *p, "chunks of the momentum");
+    }
+    t->piece[t->pieces++] = *p;
+    dct_size(&t->dct, p->h);
+    dct_size(&t->dct, p->w);
+    t->entries += kept;
+    t->bytes += bytes_of(kept);
 }
 
 static void read_piece(const struct piece *p, const float *m, float *x) {
     for (size_t i = 0; i < p->h; i++) memcpy(x + i * p->w, m + p->from + i * p->stride, p->w * sizeof *x);
 }
 
-static void take_piece(const struct piece *p, const float *x, float *m) {
+static void subtract_piece(const struct piece *p, const float *x, float *m) {
     for (size_t i = 0; i < p->h; i++)
         for (size_t j = 0; j < p->w; j++) m[p->from + i * p->stride + j] -= x[i * p->w + j];
 }
@@ -131,7 +136,7 @@ static void demo_open(struct exchange *x) {
     const size_t P = (size_t)x->setup.comm->size;
     option_take(&demo_part, &t->use, &x->setup.options);
     dct_open(&t->dct);
-    cut(t, &x->setup);
+    cut(x->setup.slice, x->setup.slices, x->setup.n, add_piece, t);
     t->mine = mem_alloc(1, t->bytes, "a message");
     t->all = mem_alloc(P, t->bytes, "the messages of all ranks");
     t->key = mem_alloc(CHUNK, sizeof *t->key, "keys of a chunk");
@@ -167,7 +172,7 @@ static bool all_finite(const float *y, size_t n) {
 /* The largest coefficients of a piece to the message; x is then what they say of the piece. False: the transform of
  * finite numbers is infinite. */
 static bool encode_piece(struct demo *t, const struct piece *p, unsigned char *message) {
-    const size_t m = p->h * p->w, k = kept_of(t, p);
+    const size_t m = p->h * p->w, k = kept_of(t->use.kept, p);
     dct_forward(&t->dct, t->x, p->h, p->w, t->scratch, t->y);
     if (!all_finite(t->y, m)) return false;
     chunk_top(t->y, m, k, t->key, t->at);
@@ -188,15 +193,15 @@ static bool encode(struct demo *t, float *m, size_t *bad) {
         *bad = p->from;
         read_piece(p, m, t->x);
         if (!encode_piece(t, p, message)) return false;
-        take_piece(p, t->x, m);
-        message += bytes_of(kept_of(t, p));
+        subtract_piece(p, t->x, m);
+        message += bytes_of(kept_of(t->use.kept, p));
     }
     return true;
 }
 
 /* y += a rank's coefficients */
 static void add_coefficients(struct demo *t, const struct piece *p, const unsigned char *message, int rank) {
-    const size_t m = p->h * p->w, k = kept_of(t, p);
+    const size_t m = p->h * p->w, k = kept_of(t->use.kept, p);
     memcpy(t->val, message, k * sizeof *t->val);
     memcpy(t->at, message + k * sizeof *t->val, k * sizeof *t->at);
     for (size_t i = 0; i < k; i++) {
@@ -226,20 +231,46 @@ static size_t decode(const struct exchange *x, float *u) {
         if (!t->use.no_sign) take_signs(t->x, m, (float)P);
         for (size_t j = 0; j < m; j++) entries += t->x[j] != 0;
         write_piece(p, t->x, u);
-        message += bytes_of(kept_of(t, p));
+        message += bytes_of(kept_of(t->use.kept, p));
     }
     return entries;
 }
 
-static double demo_max_words(const struct cost_case *c) {
-    return (double)bytes_of(KEPT) / 4 * ceil((double)c->n / CHUNK) * (c->P - 1);
+/* -- costs --------------------------------------------------------------------------------------------------------- */
+static double words(size_t bytes, int P) {
+    return (double)bytes / 4 * (P - 1);
 }
 
+struct counted {
+    int kept;
+    size_t bytes; /* of a message */
+};
+
+static void count_piece(void *to, const struct piece *p) {
+    struct counted *all = to;
+    all->bytes += bytes_of(kept_of(all->kept, p));
+}
+
+static double demo_max_words(const struct cost_case *c) {
+    struct demo_use use;
+    option_take(&demo_part, &use, &c->options);
+    struct counted all = {.kept = use.kept};
+    cut(c->slice, c->slices, c->n, count_piece, &all);
+    return words(all.bytes, c->P);
+}
+
+static double demo_own_max_words(const struct exchange *x, size_t k) {
+    const struct demo *t = x->state;
+    (void)k;
+    return words(t->bytes, x->setup.comm->size);
+}
+
+/* -- a step -------------------------------------------------------------------------------------------------------- */
 static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct demo *t = x->state;
     struct comm *c = x->setup.comm;
-    const struct cost_case now = {.n = x->setup.n, .k = k, .P = c->size, .ranks_per_node = 1};
-    const double words = (double)t->bytes / 4 * (c->size - 1), lost = feedback_decay(x, t->use.decay);
+    const double lost = feedback_decay(x, t->use.decay);
+    (void)k;
     if (!feedback_take(&t->feedback, x, grad, &sum->bad)) return false;
     {
         PHASE_SCOPE(x->setup.phases, PHASE_SELECT);
@@ -251,7 +282,6 @@ static bool demo_run(struct exchange *x, float *grad, size_t k, struct exchange_
     sum->local_nnz = t->entries;
     sum->global_nnz = entries;
     sum->mass_lost = lost;
-    sum->extra_words = fmax(0, words - demo_max_words(&now));
     return true;
 }
 
@@ -288,5 +318,6 @@ const struct exchange_ops exchange_demo = {
     .run = demo_run,
     .close = demo_close,
     .max_words = demo_max_words,
+    .own_max_words = demo_own_max_words,
     .cost = demo_cost,
 };

@@ -13,8 +13,7 @@
  * Cost per rank, s = ceil(k/256) blocks of B = 256 + 1 words: (P + 2 log2(P)) alpha + [2s, s + min(sP, n/256)] B
  * (P-1)/P beta: 2s when all ranks choose the same blocks, spread evenly; the upper end, which is the cost line, when no
  * two choose the same. max_words bounds any input: where most ranks' blocks crowd in one range it may reach 2n (P-1)/P.
- * Both are of blocks of 256; with --omnireduce-block another length the step says what it may use beyond
- * (sum.extra_words).
+ * With --omnireduce-block both are of blocks of that length.
  * k: is rounded up to whole blocks. So a rank sends up to 255 entries more than k, by layers so many in each group.
  * Residual: acc without the blocks that were sent. Conserves.
  * Choosing: one pass adds the gradient to the residual and sums squares of each block (store.h); the s largest of these
@@ -36,7 +35,7 @@
 #include "comm/parts/regions.h"
 #include "topk/finite.h"
 
-enum { TAG = 600, BLOCK = 256 };
+enum { TAG = 600 };
 
 struct omnireduce_use {
     int block; /* entries */
@@ -47,6 +46,12 @@ static const struct option_row omnireduce_options[] = {
      OPTION_AT(struct omnireduce_use, block), .min = 1, .max = 1e9},
 };
 static const struct option_part omnireduce_part = OPTION_PART(omnireduce_options);
+
+static size_t block_of(const struct option_values *options) {
+    struct omnireduce_use use;
+    option_take(&omnireduce_part, &use, options);
+    return (size_t)use.block;
+}
 
 struct omnireduce {
     struct blocks blocks;
@@ -97,10 +102,8 @@ static void open_messages(struct exchange *x) {
 
 static void omnireduce_open(struct exchange *x) {
     struct omnireduce *t = x->state = mem_zalloc(1, sizeof *t, "omnireduce");
-    struct omnireduce_use use;
     size_t P = (size_t)x->setup.comm->size;
-    option_take(&omnireduce_part, &use, &x->setup.options);
-    t->blocks = blocks_of(x->setup.n, (size_t)use.block);
+    t->blocks = blocks_of(x->setup.n, block_of(&x->setup.options));
     t->most = blocks_for(&t->blocks, x->setup.k_max);
     t->square = mem_alloc(t->blocks.count, sizeof *t->square, "sums of squares of blocks");
     t->keys = mem_alloc(t->blocks.count, sizeof *t->keys, "keys of blocks");
@@ -238,22 +241,27 @@ static double words_at_most(const struct cost_case *c, size_t block) {
 }
 
 static double omnireduce_max_words(const struct cost_case *c) {
-    return words_at_most(c, BLOCK);
+    return words_at_most(c, block_of(&c->options));
+}
+
+static double omnireduce_own_max_words(const struct exchange *x, size_t k) {
+    const struct omnireduce *t = x->state;
+    const struct cost_case step = {.n = x->setup.n, .k = k, .P = x->setup.comm->size};
+    return words_at_most(&step, t->blocks.size);
 }
 
 /* The upper end of the interval: no two ranks choose the same block. */
 static void omnireduce_cost(const struct cost_case *c, struct cost *cost) {
-    const struct blocks b = blocks_of(c->n, BLOCK);
+    const size_t block = block_of(&c->options);
+    const struct blocks b = blocks_of(c->n, block);
     double P = c->P, s = (double)blocks_for(&b, c->k), all = fmin(s * P, (double)b.count);
     *cost = (struct cost){.alphas = c->P == 1 ? 0 : P + 2.0 * ceil_log2(c->P),
-                          .words = (s + all) * (1 + (double)least(BLOCK, c->n)) * (P - 1) / P};
+                          .words = (s + all) * (1 + (double)least(block, c->n)) * (P - 1) / P};
 }
 
 /* -- a step ------------------------------------------------------------------------------------------------ */
 static bool omnireduce_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct omnireduce *t = x->state;
-    const struct cost_case step = {
-        .n = x->setup.n, .k = k, .P = x->setup.comm->size, .ranks_per_node = x->setup.comm->local_size};
     void *message;
     if (!choose(x, grad, k, &sum->bad)) return false;
     t->outbox.used = 0;
@@ -264,7 +272,6 @@ static bool omnireduce_run(struct exchange *x, float *grad, size_t k, struct exc
     sum->sparse = &t->u;
     sum->sent = sum->delivered = &t->local;
     sum->local_nnz = t->local.nnz;
-    sum->extra_words = fmax(words_at_most(&step, t->blocks.size) - omnireduce_max_words(&step), 0);
     return true;
 }
 
@@ -284,5 +291,6 @@ const struct exchange_ops exchange_omnireduce = {
     .run = omnireduce_run,
     .close = omnireduce_close,
     .max_words = omnireduce_max_words,
+    .own_max_words = omnireduce_own_max_words,
     .cost = omnireduce_cost,
 };

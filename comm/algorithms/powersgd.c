@@ -202,12 +202,16 @@ static void powersgd_cost(const struct cost_case *c, struct cost *cost) {
     *cost = (struct cost){.alphas = (size.matrices > 0 ? 4.0 : 2.0) * ceil_log2(c->P), .words = words(size, c->P)};
 }
 
-/* extra_words: what it is above the one matrix that max_words knows of. */
+static double powersgd_own_max_words(const struct exchange *x, size_t k) {
+    const struct powersgd *t = x->state;
+    (void)k;
+    return words(t->size, x->setup.comm->size);
+}
+
 static bool powersgd_run(struct exchange *x, float *grad, size_t k, struct exchange_sum *sum) {
     struct powersgd *t = x->state;
     struct feedback *f = &t->feedback;
     struct comm *comm = x->setup.comm;
-    const struct cost_case one = {.n = x->setup.n, .P = comm->size};
     (void)k;
     if (!feedback_take(f, x, grad, &sum->bad)) return false;
     make_left(x, f->acc);
@@ -216,7 +220,6 @@ static bool powersgd_run(struct exchange *x, float *grad, size_t k, struct excha
     if (t->size.right > 0) comm_allreduce_f32(comm, t->right, t->size.right, COMM_SUM);
     make_sum(x, f->acc, f->u);
     ++*t->step;
-    sum->extra_words = fmax(words(t->size, comm->size) - powersgd_max_words(&one), 0);
     return feedback_give(f, x, grad, sum);
 }
 
@@ -256,6 +259,7 @@ const struct exchange_ops exchange_powersgd = {
     .run = powersgd_run,
     .close = powersgd_close,
     .max_words = powersgd_max_words,
+    .own_max_words = powersgd_own_max_words,
     .cost = powersgd_cost,
     .saved = powersgd_saved,
     .check = powersgd_check,

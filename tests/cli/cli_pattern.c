@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "cli/gradients/pattern.h"
+#include "nets/net.h"
 
 enum { N = 200000 };
 static float grad[N], other[N];
@@ -105,6 +106,21 @@ static void layers_are_those_of_the_model(struct comm *c) {
     assert_true(heavy > 0.99 * (double)p.n);
     free(x);
     pattern_close(&p);
+}
+
+/* Of every model: as `list` has it, with the sizes of its paper. */
+static void as_long_as_the_model(struct comm *c) {
+    if (c->size > 1) return; /* rank 0 alone opens it */
+    for (size_t i = 0; models[i]; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "layers:%s", models[i]->name);
+        struct pattern p = opened(c, name, 1);
+        size_t n = 0;
+        for (size_t s = 0; s < p.slices; s++) n += p.slice[s].size;
+        if (p.n != models[i]->parameters || n != p.n)
+            fail_msg("%s: %zu entries in slices of %zu, %zu parameters", name, p.n, n, models[i]->parameters);
+        pattern_close(&p);
+    }
 }
 
 /* -- drawn from a profile ------------------------------------------------------------------------------------------ */
@@ -275,6 +291,7 @@ int main(int argc, char **argv) {
         {"uniform_is_normally_distributed", uniform_is_normally_distributed},
         {"clustered_is_shared_by_the_ranks", clustered_is_shared_by_the_ranks},
         {"layers_are_those_of_the_model", layers_are_those_of_the_model},
+        {"as_long_as_the_model", as_long_as_the_model},
         {"drawn_is_a_function_of_seed_rank_and_step", drawn_is_a_function_of_seed_rank_and_step},
         {"damaged_profiles_are_told", damaged_profiles_are_told},
         {"mistakes_are_told", mistakes_are_told}};

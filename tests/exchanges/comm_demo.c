@@ -151,8 +151,17 @@ static void agrees(const struct manner *how, const struct exchange_sum *sum, con
     assert_int_equal(sum->global_nnz, there);
     assert_int_equal(sum->local_nnz, ref.entries);
     assert_true(fabs(sum->mass_lost - ref.lost[rank]) <= 1e-5 * ref.lost[rank]);
-    const struct cost_case bound = {.n = n, .k = 1, .P = (int)others + 1, .ranks_per_node = 1};
-    assert_true((double)(ref.bytes * others) / 4 <= exchange_named("demo")->max_words(&bound) + sum->extra_words);
+    const struct cost_case known = {.n = n,
+                                    .k = 1,
+                                    .P = (int)others + 1,
+                                    .ranks_per_node = 1,
+                                    .slice = how->by_layers ? layers : NULL,
+                                    .slices = how->by_layers ? LAYERS : 0,
+                                    .options = reducer.exchange.setup.options};
+    struct cost cost;
+    exchange_named("demo")->cost(&known, &cost);
+    assert_true(exchange_max_words(&reducer.exchange, 1) == (double)(ref.bytes * others) / 4);
+    assert_true(cost.words == (double)(ref.bytes * others) / 4 && sum->extra_words == 0);
 }
 
 /* Numbers that are smooth from one to the next, and noise. */

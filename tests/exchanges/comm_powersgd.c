@@ -332,8 +332,7 @@ static void goes_on_where_it_was(struct comm *c) {
 }
 
 /* -- costs --------------------------------------------------------------------------------------------------------- */
-/* Of the slices, r sum(rows + cols) and what goes dense; the bound, which knows n alone, says the rest by extra_words.
- */
+/* Of the slices, r sum(rows + cols) and what goes dense: by the counters, the bound and the cost line. */
 static void what_it_costs(struct comm *c) {
     const double part = 2.0 * (c->size - 1) / c->size;
     for (size_t r = 1; r <= 2; r++) {
@@ -348,6 +347,7 @@ static void what_it_costs(struct comm *c) {
         rig_step(1);
         double sent = (double)(c->counters[TRAFFIC_EXCHANGE].bytes_sent - before.bytes_sent) / 4;
         assert_true(fabs(sent - part * entries) <= 4);
+        assert_true(fabs(exchange_max_words(&rig.reducer.exchange, 1) - part * entries) <= 1e-9);
         rig_close();
         step.options = rig_options(options, GTOPK_CONSERVE);
         exchange_named("powersgd")->cost(&step, &cost);

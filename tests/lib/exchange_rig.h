@@ -346,7 +346,8 @@ static inline void within_words(struct comm_counters before, double most) {
 
 static inline void within_bound(struct comm_counters before, const struct exchange_ops *ops, size_t k) {
     const struct cost_case c = {.n = rig.n, .k = k, .P = rig.comm->size, .ranks_per_node = rig.comm->local_size};
-    within_words(before, ops->max_words(&c) + rig.sum.extra_words);
+    const double most = ops->own_max_words ? ops->own_max_words(&rig.reducer.exchange, k) : ops->max_words(&c);
+    within_words(before, most + rig.sum.extra_words);
 }
 
 #endif

@@ -261,6 +261,21 @@ wrong "a density that the table has not" "it has: 0.01 (--density)" --net 1gbe -
 wrong "no such device to measure on" "has no \"nosuch\"; there are: auto, cpu" --net 1gbe --best --device nosuch
 wrong "rows that are not there" "$W/none" --net 1gbe --rows "$W/none"
 
+# predicted ROW-MEMBERS...: of a row with these
+predicted() {
+    printf '{"n":100000000,"k":1000,"median_s":1,%s}\n' "$1" > "$W/one"
+    start 1 predict --net 1gbe --rows "$W/one" --json
+    sed -n 's/.*"predicted_s":\([^,}]*\)[,}].*/\1/p' "$W/out"
+}
+p_of() { awk -v a="$(predicted "$1")" -v b="$(predicted "$2")" 'BEGIN { printf "%.3f\n", a / b }'; }
+check "unequal nodes are taken for one rank each" [ "$(p_of '"algo":"gtopk","ranks":3,"ranks_per_node":2' '"algo":"gtopk","ranks":3')" = 1.000 ]
+check "an algorithm's options: four times the rank of powersgd" \
+    [ "$(p_of '"algo":"powersgd","ranks":4,"powersgd_rank":"8"' '"algo":"powersgd","ranks":4' | awk '{ print ($1 > 2 && $1 < 4) }')" = 1 ]
+check "16 times the coefficients of demo" \
+    [ "$(p_of '"algo":"demo","ranks":2,"demo_k":"512"' '"algo":"demo","ranks":2' | awk '{ print ($1 > 8 && $1 <= 16) }')" = 1 ]
+check "a scaled simulation: fewer entries that take as many times longer" \
+    [ "$(p_of '"algo":"dense","ranks":256,"scale":10' '"algo":"dense","ranks":256' | awk '{ print ($1 > 1.2 && $1 <= 10) }')" = 1 ]
+
 # bad_row NAME TEXT ROW: the second line of a file of rows
 bad_row() {
     { sed -n 1p "$W/rows"; printf '%s\n' "$3"; } > "$W/bad"
@@ -282,7 +297,9 @@ bad_row "an unknown algorithm in a row" "no algorithm \"x\"" "{\"algo\":\"x\",$g
 bad_row "an unknown format in a row" "no wire format \"x\"" "{\"algo\":\"topka\",\"wire\":\"x\",$good}"
 bad_row "k above n" "k = 101" '{"algo":"topka","n":100,"k":101,"ranks":4,"median_s":1}'
 bad_row "no ranks" "0 ranks" '{"algo":"topka","n":100,"k":10,"ranks":0,"median_s":1}'
-bad_row "ranks per node that do not divide" "4 ranks, 3 on a node" "{\"algo\":\"topka\",$good,\"ranks_per_node\":3}"
+bad_row "more ranks on a node than there are" "4 ranks, 5 on a node" "{\"algo\":\"topka\",$good,\"ranks_per_node\":5}"
+bad_row "a scale below 1" "a scale of 0.5" "{\"algo\":\"topka\",$good,\"scale\":0.5}"
+bad_row "an option's value that is none" "no JSON object" "{\"algo\":\"powersgd\",$good,\"powersgd_rank\":\"many\"}"
 bad_row "a negative time" "negative" '{"algo":"topka","n":100,"k":10,"ranks":4,"median_s":-1}'
 { sed -n 1p "$W/rows"; printf '{"algo":"topka",%s}\000x\n' "$good"; } > "$W/bad"
 check "a row with a zero byte" bad_line "there is a zero byte in the line"
