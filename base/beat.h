@@ -14,6 +14,7 @@ enum activity {
     ACTIVITY_START, /* opening files, choosing an algorithm */
     ACTIVITY_STEP,
     ACTIVITY_MEASURE, /* of bench and p2p */
+    ACTIVITY_TURN,    /* of p2p: while it waits for its turn, or for the end of the others', as long as that may take */
     ACTIVITY_EVALUATION,
     ACTIVITY_CHECKPOINT,
     ACTIVITY_END, /* of the run, or of the program */

@@ -37,9 +37,11 @@ bool ping_pong_sizes(struct ping_pong *p, double least, double most, double fact
 
 /* -- two play, the others sleep -------------------------------------------------------------------- */
 static void wait_asleep(struct comm *c, struct comm_request *request) {
+    beat_activity(ACTIVITY_TURN, 0);
     beat_wait_begin();
     while (!comm_test(c, request)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     beat_wait_end();
+    beat_activity(ACTIVITY_MEASURE, 0);
 }
 
 static void receive_asleep(struct comm *c, int source, int tag, void *data, size_t bytes) {

@@ -2,7 +2,8 @@
  *
  * A rank that waits is no culprit, as long as its watchdog has a pulse: somebody else keeps it waiting. One without a
  * pulse is stopped or gone, whatever it was doing. One with a pulse that neither waits nor gets anything done is stuck,
- * or in something very long. If nobody on this node is any of these and all wait, it must be somebody on another. */
+ * or in something very long. If nobody on this node is any of these and all wait, it must be somebody on another. One
+ * that waits for its turn says nothing of the others, and is as if it had left. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,10 @@ size_t watch_page_bytes(int slots) {
 
 static bool waits(const struct watch_slot *s) {
     return atomic_load_explicit(&s->beat.waits, memory_order_relaxed) & 1;
+}
+
+static bool waits_for_turn(const struct watch_slot *s) {
+    return waits(s) && s->beat.activity == ACTIVITY_TURN;
 }
 
 static void note(struct watch_record *r, const struct watch_slot *s, double dt) {
@@ -64,12 +69,12 @@ enum watch_finding watch_look(struct watch_judge *j, const struct watch_page *pa
     bool found = false, all_wait = true;
     for (int i = 0; i < page->slots; i++) note(&j->record[i], &page->slot[i], dt);
     const struct watch_slot *mine = &page->slot[j->mine];
-    if (!waits(mine) || j->record[j->mine].idle < j->limit) return WATCH_FINE;
+    if (!waits(mine) || waits_for_turn(mine) || j->record[j->mine].idle < j->limit) return WATCH_FINE;
     for (int i = 0; i < page->slots; i++) {
         const struct watch_slot *s = &page->slot[i];
         j->culprit[i] = i != j->mine && is_culprit(j, s, &j->record[i]);
         found |= j->culprit[i];
-        all_wait &= s->state == WATCH_LEFT || has_waited(j, s, &j->record[i]);
+        all_wait &= s->state == WATCH_LEFT || waits_for_turn(s) || has_waited(j, s, &j->record[i]);
     }
     if (found) return WATCH_CULPRITS;
     if (!all_wait) return WATCH_FINE;
@@ -100,6 +105,8 @@ static const char *place(const struct watch_slot *s, char *text, size_t size) {
         return text;
     case ACTIVITY_MEASURE:
         return "the measurement";
+    case ACTIVITY_TURN:
+        return "its turn";
     case ACTIVITY_END:
         return "the end";
     default:

@@ -194,6 +194,22 @@ static void ranks_without_watchdog(void **state) {
     }
 }
 
+/* Who waits for its turn ends nothing, however long it takes; one that plays and is kept waiting does, beside such. */
+static void turns_of_others(void **state) {
+    (void)state;
+    for (int ranks = SLOTS; ranks <= SLOTS + 4; ranks += 4) {
+        struct scene s;
+        scene_open(&s, ranks);
+        for (int i = 0; i < SLOTS; i++) s.page->slot[i].beat.activity = ACTIVITY_TURN;
+        assert_int_equal(pass(&s, 1000, -1), WATCH_FINE);
+        s.page->slot[0].beat.activity = ACTIVITY_MEASURE;
+        s.page->slot[0].beat.count++;
+        assert_int_equal(pass(&s, 9, -1), WATCH_FINE);
+        assert_int_equal(pass(&s, 3, -1), ranks == SLOTS ? WATCH_DEADLOCK : WATCH_ELSEWHERE);
+        scene_close(&s);
+    }
+}
+
 /* The node of the lowest ranks speaks first. */
 static void nodes_in_turn(void **state) {
     (void)state;
@@ -334,6 +350,7 @@ int main(void) {
         cmocka_unit_test(debugger),
         cmocka_unit_test(ranks_without_watchdog),
         cmocka_unit_test(another_node),
+        cmocka_unit_test(turns_of_others),
         cmocka_unit_test(nodes_in_turn),
         cmocka_unit_test(everybody_waits),
         cmocka_unit_test(stopped_while_it_waits),
