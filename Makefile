@@ -209,7 +209,7 @@ $(BUILD)/netlab-switch: $(BUILD)/obj/scripts/netlab/switch.o $(BUILD)/obj/script
 last_arch := $(lastword $(CUDA_ARCH))
 gencode   := $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(last_arch),code=compute_$(last_arch)
 nvccflags := -std=c++17 -O3 -I. -fmad=false $(gencode) -Xcompiler -fPIC,-Wall,-Wextra,-Wshadow$(if $(filter 1,$(WERROR)),$(comma)-Werror --Werror all-warnings)
-cuda_cflags = $(cflags) -fPIC $(cuda_includes) -DST_VERSION='"$(VERSION)"'
+cuda_cflags = $(cflags) -fPIC $(cuda_includes) -DST_VERSION='"$(VERSION)"' -DST_CUDA_ARCH='"$(strip $(CUDA_ARCH))"'
 plugin_objects = $(patsubst %,$(1)/%.o,$(plugin_c) $(plugin_too) $(plugin_cu))
 
 $(BUILD)/cuda/%.c.o: %.c Makefile

@@ -11,7 +11,7 @@
 # --held    seconds for which the machine is held; 60 of them are for its start
 # --libs    what gpu-libs.sh has packed (made anew)
 # --mirror  a folder with cifar-10-batches-bin.tar.xz and ptb.tar.xz; else they are packed from $SPARSETRAIN_DATA, build/data
-# --runs    runs that an earlier lease packed, to go on from: runs.tar.gz; of the plan campaign the folder with its packs, ID+FILE.tar.xz
+# --runs    runs that an earlier lease packed, to go on from: runs.tar.gz; of the plan campaign the folder with its packs, ID+FILE.tar.xz, and cudnn-*.txt
 # --leave-out  a folder of the tree that stays at home (results, which no call reads): the page says how
 # Nothing is sent. docs/gpu.md says how a lease goes.
 set -u
@@ -51,7 +51,8 @@ make_scratch
 if [ -d "$old_runs" ]; then
     [ "$plan" = campaign ] || fail "--runs $old_runs is a folder: of the plan $plan it is the runs.tar.gz of an earlier lease"
     ls "$old_runs"/*.tar.xz >/dev/null 2>&1 || fail "--runs $old_runs has no pack, ID+FILE.tar.xz"
-    (cd "$old_runs" && tar -czf "$scratch/runs.tar.gz" -- *.tar.xz) || exit 1
+    (cd "$old_runs" && find . -maxdepth 1 \( -name '*.tar.xz' -o -name 'cudnn-*.txt' \)) >"$scratch/packs"
+    tar -C "$old_runs" -T "$scratch/packs" -czf "$scratch/runs.tar.gz" || exit 1
     old_runs=$scratch/runs.tar.gz
 fi
 broken() {
@@ -226,7 +227,7 @@ done <"$calls"
     echo 'gpu-*.json go to results/measured.'
     # shellcheck disable=SC2016 # backquotes are marks of Markdown
     [ "$plan" != campaign ] ||
-        echo 'What is finished: `sh scripts/campaign.sh take campaign.tar.gz`, of the last call that left one. The packs, ID+FILE.tar.xz, go to a folder: `--pack` of `campaign.sh next`, `--runs` of the next lease.'
+        echo 'What is finished: `sh scripts/campaign.sh take campaign.tar.gz`, of the last call that left one. The packs, ID+FILE.tar.xz, and cudnn-*.txt go to a folder: `--pack` of `campaign.sh next`, `--runs` of the next lease.'
     echo
     echo 'Optional calls may be left out; they look how much of the lease is left, take that, and end at once where it is too little. Where seconds remain'
     echo 'after the last call, send the optional ones again, the one that trains first: where every run of it says completed, it has nothing to do.'

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cuda/cuda_arch.h"
 #include "base/device/device.h"
 #include "base/mem.h"
 
@@ -16,7 +17,7 @@
 #endif
 
 enum {
-    OLDEST = 8,           /* compute capability that the kernels are compiled for, major number */
+    OLDEST = 8,           /* compute capability that the kernels are written for, major number */
     SLOTS = 8,            /* uploads on their way at once ... */
     SLOT_BYTES = 1 << 20, /* ... of at most this size; a longer one is waited for instead of copied twice */
     TEXT_BYTES = 64       /* of a text of the runtime */
@@ -25,7 +26,8 @@ enum {
 /* What this process has of its GPU. Opened by choose, or by the first use. */
 static struct {
     bool open;
-    int number, ranks; /* of the GPU, ranks that share it, or 0 where nobody knows */
+    int number, ranks; /* of the GPU, ranks that share it, or 0 where nobody knows; */
+    bool at_most;      /* so many, unless each was shown a GPU of its own (CUDA_VISIBLE_DEVICES) */
     struct cudaDeviceProp about;
     cudaStream_t stream, copies; /* see the header */
 
@@ -103,8 +105,15 @@ static bool available(struct err *why) {
         if (cudaGetDeviceProperties(&about, i) != cudaSuccess)
             return err_set(why, "GPU %d does not say what it is; nvidia-smi may", i);
         if (about.major < OLDEST)
-            return err_set(why, "GPU %d, %s, has compute capability %d.%d; %d.0 or later is needed", i, about.name,
-                           about.major, about.minor, OLDEST);
+            return err_set(why,
+                           "GPU %d, %s, has compute capability %d.%d; %d.0 or later is needed "
+                           "(CUDA_VISIBLE_DEVICES can leave it out)",
+                           i, about.name, about.major, about.minor, OLDEST);
+        if (!cuda_arch_serves(ST_CUDA_ARCH, about.major, about.minor))
+            return err_set(why,
+                           "GPU %d, %s, has compute capability %d.%d, for which this plugin has no kernels; build it "
+                           "with CUDA_ARCH=%d%d, or leave the GPU out (CUDA_VISIBLE_DEVICES)",
+                           i, about.name, about.major, about.minor, about.major, about.minor);
     }
     return true;
 }
@@ -146,6 +155,7 @@ static void choose(int local_rank, int local_size) {
     if (gpu.open) return;
     if (!count_gpus(&count, &why)) die("%s", why.text);
     gpu.ranks = (local_size - local_rank % count + count - 1) / count;
+    gpu.at_most = count == 1 && local_size > 1;
     open_gpu(local_rank % count);
 }
 
@@ -214,7 +224,8 @@ static _Noreturn void no_memory(size_t bytes, const char *what) {
     (void)cudaGetLastError();
     (void)cudaMemGetInfo(&free_bytes, &all);
     if (gpu.ranks > 0) {
-        snprintf(ranks, sizeof ranks, ", and %d rank%s on it", gpu.ranks, gpu.ranks == 1 ? " is" : "s are");
+        snprintf(ranks, sizeof ranks, ", and %s%d rank%s on it", gpu.at_most ? "up to " : "", gpu.ranks,
+                 gpu.ranks == 1 ? " is" : "s are");
         if (!strchr(what, '(')) /* `what` may say it better */
             hint = "; a smaller --batch, or fewer ranks on a GPU, need less";
     }

@@ -12,7 +12,7 @@
 #include "base/device/device.h"
 #include "base/error.h"
 
-enum { MARKS_MAX = 4096, HOLD_MS = 100 };
+enum { MARKS_MAX = 1 << 15, HOLD_MS = 100 };
 
 static struct {
     bool on;

@@ -4,7 +4,9 @@
  * else $HOME/.cache/sparsetrain. A line for each choice, "KEY = ALGORITHM MATH", where plans were measured beside
  * it followed by the fastest one, " ENGINE KNOB:VALUE ...", or " -". It is read once, and again before anything is
  * measured, under a lock that is kept until the new line is there: so ranks that share a GPU measure each
- * shape once, and one at a time. What cannot be read, written or understood costs a measurement and nothing else. */
+ * shape once, and one at a time. What cannot be read, written or understood costs a measurement, after
+ * which another algorithm may be taken, whose sums round otherwise: a run goes on to the same bits with the same file.
+ */
 #ifndef ST_NETS_BACKEND_CUDNN_CACHE_H
 #define ST_NETS_BACKEND_CUDNN_CACHE_H
 

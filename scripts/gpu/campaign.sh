@@ -2,6 +2,7 @@
 # gpu/campaign.sh: sourced by gpu-check.sh after gpu/converge.sh: the step that makes runs of scripts/campaign.sh, several of them side
 # by side, since a small network leaves most of a large GPU idle. What they leave:
 #   campaign.tar.gz          what is finished, for `campaign.sh take` at home
+#   cudnn-*.txt              the algorithms that were measured, for the same folder
 #   ID+FILE.tar.xz           of each run that was stopped its last checkpoint and log, for --pack DIR of `campaign.sh next`, at home or in
 #                            the next lease
 # shellcheck disable=SC2154
@@ -9,6 +10,9 @@
 step_campaign() {
     can_squeeze || { verdict campaign LATE 'neither xz nor Python is here, which pack runs'; return; }
     mkdir -p "$runs/packs" build
+    # A run that goes on with other algorithms rounds otherwise: what was measured lies beside the packs, and travels with them.
+    SPARSETRAIN_CACHE=$runs/packs
+    export SPARSETRAIN_CACHE
     # Command lines name build/sparsetrain, wherever a run is made: so it is there.
     campaign_how='--device cuda' campaign_build=build
     if [ "$dry" = 1 ]; then campaign_how='--quick --device cpu' campaign_build=$BUILD
@@ -51,7 +55,7 @@ campaign_home() {
             verdict campaign FAIL 'campaign.tar.gz could not be written'
         fi
     fi
-    for campaign_pack in "$runs"/packs/*.tar.xz; do
+    for campaign_pack in "$runs"/packs/*.tar.xz "$runs"/packs/cudnn-*.txt; do
         [ -f "$campaign_pack" ] || continue
         cp "$campaign_pack" "$out/" || verdict campaign FAIL "${campaign_pack##*/} could not be written"
     done

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cuda/cuda_arch.h"
 #include "base/device/device.h"
 #include "base/error.h"
 #include "base/files/place.h"
@@ -24,6 +25,23 @@
 #include "base/rng.h"
 #include "base/trace.h"
 #include "tests/lib/in_child.h"
+
+/* Code of an architecture for later minor versions of its major one alone, PTX of the last for all after it. */
+static void kernels_for_gpus(void **state) {
+    (void)state;
+    static const struct {
+        const char *compiled;
+        int major, minor;
+        bool serves;
+    } cases[] = {{"80 90", 8, 0, true},  {"80 90", 8, 9, true},   {"80 90", 9, 0, true},   {"80 90", 10, 3, true},
+                 {"90", 8, 0, false},    {"90", 8, 9, false},     {"90", 9, 0, true},      {"90", 12, 0, true},
+                 {"86 89", 8, 0, false}, {"89", 8, 6, false},     {"89", 9, 0, true},      {"100 120", 9, 0, false},
+                 {"120 80", 8, 6, true}, {"120 80", 9, 0, true},  {"90a", 9, 0, true},     {"", 9, 0, false},
+                 {"86", 8, 9, true},     {"80 100", 9, 0, false}, {" 80  90", 8, 6, true}, {"native", 9, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (cuda_arch_serves(cases[i].compiled, cases[i].major, cases[i].minor) != cases[i].serves)
+            fail_msg("CUDA_ARCH=\"%s\", %d.%d", cases[i].compiled, cases[i].major, cases[i].minor);
+}
 
 /* Known answers of Philox4x32-10 from the Random123 distribution (kat_vectors). */
 static void philox_known_answers(void **state) {
@@ -549,6 +567,7 @@ static void parts_are_where_they_are(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_for_gpus),
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(rng_is_a_function_of_its_place),
         cmocka_unit_test(rng_distributions),

@@ -317,6 +317,7 @@ case $run in
     ;;
 2)
     echo x >"$pack/fig1+b.tar.xz"
+    echo 'conv = 1 2' >"$SPARSETRAIN_CACHE/cudnn-GPU-9.1.0.txt"
     echo 'campaign.sh: stopped at epoch 3: fig1 b.jsonl; the same command goes on with it' >&2
     ;;
 *)
@@ -333,6 +334,7 @@ check "as many as were asked for, with the same time, table and folders" [ "$(se
 check "what became of each" has '^PASS  campaign  finished: fig1 a.jsonl' '^LATE  campaign  stopped at epoch 3: fig1 b.jsonl' '^FAIL  campaign  failed: fig1 c.jsonl'
 check "what is finished comes home, and no log of a run" [ "$(tar -tzf "$W/out/campaign.tar.gz" | sort | tr '\n' ' ')" = './fig1/a.jsonl ./fig1/jobs.tsv ' ]
 check "and the pack of what was stopped" [ -s "$W/out/fig1+b.tar.xz" ]
+check "and the algorithms with which it goes on to the same bits" [ -s "$W/out/cudnn-GPU-9.1.0.txt" ]
 check "command lines name build/sparsetrain, which is there" [ -x "$T/build/sparsetrain" ]
 checked --only campaign --budget 60 --runs "$W/campaign-runs"
 check "no time: none is begun" sh -c "[ \"\$(wc -l <'$CAMPAIGN')\" -eq 3 ] && grep -q '^LATE  campaign  no time' '$W/log'"
