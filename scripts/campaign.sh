@@ -364,12 +364,22 @@ JOB
             say "taken: $id $file"
             printf '%s\t%s\n' "$id" "$options" >>"$scratch/to-show"
         done <"$scratch/rows"
+        # An ID may run otherwise where there is a GPU; a result that is left lying must not look as if it were here.
+        for taken_jobs in "$scratch"/taken/*/jobs.tsv; do
+            [ -f "$taken_jobs" ] || continue
+            taken_id=$(basename "$(dirname "$taken_jobs")")
+            awk -F '\t' 'NR == FNR { known[$5]; next } / train / && !($4 in known) { print $1 }' "$scratch/rows" "$taken_jobs" | while IFS= read -r taken_file; do
+                say "not taken: $taken_id $taken_file: its command line is that of no run here, see jobs.tsv in $archive"
+                : >"$scratch/left"
+            done
+        done
     done
-    [ -f "$scratch/to-show" ] || {
-        say 'there is nothing in it that is not here'
-        exit 0
-    }
     status=0
+    [ ! -f "$scratch/left" ] || status=1
+    [ -f "$scratch/to-show" ] || {
+        [ $status = 1 ] || say 'there is nothing in it that is not here'
+        exit $status
+    }
     while IFS=$tab read -r id options <&3; do
         [ "$options" != - ] || options=''
         show "$id" "$options" || status=1

@@ -112,7 +112,7 @@ claims() {
             agree = compared ? yes[c] + 0 " of " compared : ""
             if (waiting[c] && !quick[c]) agree = agree (agree == "" ? "" : "; ") waiting[c] " to come"
             printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
-                agree, numbers[c] <= 3 ? found[c] : "", kinds[c], held[c], runs[c] alone[c]
+                agree, (numbers[c] <= 3 ? found[c] : ""), kinds[c], held[c], runs[c] alone[c]
         }' "$@" id= results/published/claims.csv
 }
 claim_table() {

@@ -79,11 +79,34 @@ skipped_gpu() {
     row GPU "$1" "$2" '' "$3" '' real none 'skipped: no GPU that the program can use'
 }
 
+# alone: fails where another call makes this ID in the same folder: of two neither would have a whole comparison. Jobs inherit the lock.
+alone() {
+    alone_lock=${BUILD:-build}/.reproduce-$(absolute "$out" | cksum | tr ' ' -)
+    if ! has flock || ! (: >"$alone_lock") 2>/dev/null; then return 0; fi
+    exec 8>"$alone_lock"
+    flock -n 8 || fail "another call makes $id in $out; wait for its end, or give --out another folder"
+}
+
 need_program
+home=$out # where results belong
 if [ -n "$only" ]; then
-    only_out=$out
     make_scratch
     script=$id out=$scratch
+elif [ -n "$finished" ]; then
+    # Shown from a folder that goes again, with the files of the jobs that are finished: an ID of which too little is there leaves what
+    # stands at home as it is, and so does one that is shown twice at the same time.
+    make_scratch
+    script=$id out=$scratch/$id
+    mkdir -p "$home" "$out"
+    home=$(absolute "$home")
+    ln -s "$home/jobs.tsv" "$out/jobs.tsv"
+    [ ! -f "$home/about.txt" ] || cp "$home/about.txt" "$out/"
+    [ ! -f "$home/jobs.tsv" ] || cut -f 1 "$home/jobs.tsv" | while IFS= read -r home_file; do
+        [ ! -f "$home/$home_file" ] || ln -s "$home/$home_file" "$out/$home_file"
+    done
+else
+    mkdir -p "$out"
+    alone
 fi
 mkdir -p "$out"
 rm -f "$out/.broken" "$out/.missed"
@@ -116,15 +139,14 @@ have() {
 # runs that record, which leave more than this file.
 borrow() {
     case $2 in *' --record'*) return 1 ;; esac
-    for borrow_jobs in "${out%/*}"/*/jobs.tsv; do
+    for borrow_jobs in "${home%/*}"/*/jobs.tsv; do
         borrow_from=${borrow_jobs%/*}
-        if [ ! -f "$borrow_jobs" ] || [ "$borrow_from" = "$out" ]; then continue; fi
+        if [ ! -f "$borrow_jobs" ] || [ "$borrow_from" = "$home" ]; then continue; fi
         IFS=$tab read -r borrow_file borrow_commit borrow_seconds borrow_line borrow_machine <<LINE
 $(line_of "$borrow_jobs" "$2")
 LINE
         if [ -z "$borrow_line" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
-        cp "$borrow_from/$borrow_file" "$out/.$1.part"
-        mv "$out/.$1.part" "$out/$1"
+        cp "$borrow_from/$borrow_file" "$out/.$1.part" && mv "$out/.$1.part" "$out/$1" || fail "$1 cannot be copied from $borrow_from"
         mark "$1" "$borrow_seconds" "$2" "$borrow_commit" "$borrow_machine"
         say "have $1 from ${borrow_from##*/}"
         return 0
@@ -133,7 +155,7 @@ LINE
 }
 # mark FILE SECONDS COMMAND-LINE COMMITS MACHINES: this job is finished; takes the place of its older line. Runs of one ID may end at
 # the same time.
-mark() { locked "$out" mark_job "$out" "$@"; }
+mark() { locked "$home" mark_job "$home" "$@" || fail "$home/jobs.tsv cannot be written"; }
 # last_words FILE: what a program said when it failed: its own lines, or else the last ones (launchers add theirs)
 last_words() {
     { grep '^[a-z.]*: ' "$1" || grep . "$1" || true; } | tail -n 3 | paste -s -d ' ' -
@@ -511,7 +533,8 @@ finish() {
     } >"$out/about.txt"
     finish_page >"$out/README.md"
     rm -f "$finish_jobs"
-    say "done: $out"
+    if [ -n "$finished" ]; then find "$out" -maxdepth 1 -type f ! -name '.*' -exec mv -f {} "$home/" \;; fi
+    say "done: $home"
 }
 known() { about "$out" "$1"; }
 # shellcheck disable=SC2016 # backquotes are marks of Markdown

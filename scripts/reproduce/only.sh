@@ -9,7 +9,7 @@ is_wanted() {
     if [ "$only" = "$1" ]; then
         if [ -z "$2" ] && [ -n "$only_simulator" ]; then simulator_is_there; fi
         [ -z "$only_job_lacks$only_lacks" ] || skip_now "${only_job_lacks:-$only_lacks}"
-        out=$only_out
+        out=$home
         mkdir -p "$out"
         return 0
     fi

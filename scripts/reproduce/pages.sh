@@ -15,12 +15,12 @@ about() { sed -n "s/^$2: //p" "$1/about.txt" 2>/dev/null | head -n 1; }
 # line. Called by `locked`.
 mark_job() {
     if [ -f "$1/jobs.tsv" ]; then
-        JOB=$2 awk -F '\t' '$1 != ENVIRON["JOB"]' "$1/jobs.tsv" >"$1/.jobs"
+        JOB=$2 awk -F '\t' '$1 != ENVIRON["JOB"]' "$1/jobs.tsv" >"$1/.jobs" || return 1
     else
-        : >"$1/.jobs"
+        : >"$1/.jobs" || return 1
     fi
-    printf '%s\t%s\t%s\t%s\t%s\n' "$2" "$5" "$3" "$4" "$6" >>"$1/.jobs"
-    mv "$1/.jobs" "$1/jobs.tsv"
+    # a full disk must not cost the other lines
+    printf '%s\t%s\t%s\t%s\t%s\n' "$2" "$5" "$3" "$4" "$6" >>"$1/.jobs" && mv "$1/.jobs" "$1/jobs.tsv"
 }
 # plain: text that Markdown must not take for marks
 plain() { sed 's/[*_|<>\\]/\\&/g'; }

@@ -215,6 +215,16 @@ reproduce gtopk-fig1 --quick --out "$W/here" --finished
 status=$?
 check "of nothing that is finished nothing is made" said 0 'nothing of it is finished'
 check "and nothing is left" [ ! -e "$W/here/gtopk-fig1/comparison.csv" ]
+for kept in accuracy-resnet20.png accuracy-resnet20.dat README.md; do echo old > "$W/here/gtopk-fig1/$kept"; done
+reproduce gtopk-fig1 --quick --out "$W/here" --finished
+check "nor is what stands there already touched" [ "$(cat "$W/here/gtopk-fig1"/*.png "$W/here/gtopk-fig1"/*.dat "$W/here/gtopk-fig1/README.md" | sort | uniq -c | tr -s ' ')" = ' 3 old' ]
+mkdir "$W/records"
+echo gradients > "$W/records/step.jsonl.run.record"
+REPRODUCE_RUNS=$W/records
+export REPRODUCE_RUNS
+reproduce oktopk-fig4 --jobs
+unset REPRODUCE_RUNS
+check "who lists jobs leaves what one of them recorded" [ "$(cat "$W/records/step.jsonl.run.record") $(grep -c step.jsonl "$W/out")" = 'gradients 1' ]
 reproduce gtopk-fig7 --quick --out "$W/whole" --job none.jsonl
 status=$?
 check "a job that an ID has not" said 1 'gtopk-fig7 has no job that makes none.jsonl'
@@ -379,7 +389,7 @@ sed 's/ --epochs / --epochs 1/' "$W/here/gtopk-fig7/jobs.tsv" > "$W/other.tsv"
 mkdir -p "$W/other/gtopk-fig7" && cp "$W/here/gtopk-fig7"/*.jsonl "$W/other/gtopk-fig7" && mv "$W/other.tsv" "$W/other/gtopk-fig7/jobs.tsv"
 (cd "$W/other" && tar -czf "$W/other.tar.gz" gtopk-fig7)
 take "$W/other.tar.gz"
-check "runs with other options are not taken" said 0 'nothing in it that is not here'
+check "runs with other options are not taken, which is said" said 1 'not taken: gtopk-fig7 dense.jsonl: its command line is that of no run here'
 take "$W/campaign.tar.gz"
 check "runs of another machine are taken, of a GPU, too" said 0 'taken: gtopk-fig7 dense.jsonl'
 check "with their lines" [ "$(sort "$W/home/gtopk-fig7/jobs.tsv")" = "$(sort "$W/here/gtopk-fig7/jobs.tsv")" ]

@@ -374,6 +374,20 @@ check "a smaller LSTM says so" length_says '--epochs 40 --data ptb --hidden 650 
 check "and of what beginning" length_says 'first 3 of 40 epochs of LSTM-650|' 3 1 \
     'REPRODUCE_HIDDEN=650; . scripts/reproduce/parts/training.sh; need_data() { :; }; train() { :; }; words x.jsonl; echo $run_length'
 
+# Of two calls that make an ID in one folder the second ends at once; lines of finished jobs outlive a full disk.
+if command -v flock > /dev/null 2>&1; then
+    check "one call at a time in a folder" fails 'another call makes gtopk-table1 in' 'flock -u 8; exec 8>&-; (exec 8>"$alone_lock"; flock 8; exec sleep 5) &
+        sleep 1; ended=1; if (alone); then ended=0; fi; kill $!; exit $ended'
+else
+    skip "one call at a time in a folder" "flock is not installed"
+fi
+if [ -c /dev/full ]; then
+    check "a full disk costs no line of what is finished" says 'old|1 7 c m' 'mkdir "$out/full"; printf "old\n" >"$out/full/jobs.tsv"; ln -s /dev/full "$out/full/.jobs"
+        mark_job "$out/full" f 7 c 1 m 2>/dev/null || tr "\n" "|" <"$out/full/jobs.tsv"; rm "$out/full/.jobs"; mark_job "$out/full" f 7 c 1 m; tail -n 1 "$out/full/jobs.tsv" | cut -f 2- | tr "\t" " "'
+else
+    skip "a full disk costs no line of what is finished" "there is no /dev/full"
+fi
+
 check "a job that fails says how" fails "status 3 of sh -c 'echo broken >&2; exit 3': broken" 'job x sh -c "echo broken >&2; exit 3"'
 check "so does one that breaks down" fails "status 134 of sh -c 'echo broken >&2; exit 134': broken" 'job x sh -c "echo broken >&2; exit 134"'
 # What another ID beside this one has finished, at this commit and with this very command line

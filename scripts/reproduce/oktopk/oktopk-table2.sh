@@ -11,12 +11,12 @@ claim oktopk-sizes
 against measured
 train vgg16.jsonl 1 --model vgg16 --data synthetic:8x8 --batch 1 --steps 1 --device cpu
 why_bert='skipped: no WikiText-2'
-if listed datasets wiki; then
+if [ -n "$finished" ] || listed datasets wiki; then
     train bert.jsonl 1 --model bert --preset base --batch 1 --steps 1 --eval-every never --device cpu
     why_bert=''
 fi
 why_speech='skipped: no AN4'
-if listed datasets an4; then
+if [ -n "$finished" ] || listed datasets an4; then
     train speech.jsonl 1 --model speech --batch 1 --steps 1 --eval-every never --device cpu
     why_speech=''
 fi

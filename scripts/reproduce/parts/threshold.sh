@@ -8,7 +8,8 @@ checkpoint=$runs/before.jsonl.run/checkpoint-$(printf %08d "$steps")
 train step.jsonl "$ranks" --resume "$checkpoint" --steps $((steps + 1)) --audit 1 --record "$record"
 n=$(of step.jsonl header parameters)
 job histogram.txt sh "$library"/parts/gradient-histogram.sh "$checkpoint" "$record" "$ranks" "$n" "$density"
-if [ -z "$quick" ] && there histogram.txt; then rm -f "$record"; fi # --finished comes by before it is made
+# --finished comes by before it is made, as does whoever lists the jobs or wants another one
+if [ -z "$quick$only" ] && there histogram.txt; then rm -f "$record"; fi
 
 # histogram SED-PROGRAM: out of what the histogram says
 histogram() { if here_now histogram.txt; then sed -n "$1" "$out/histogram.txt"; fi; }

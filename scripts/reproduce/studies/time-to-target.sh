@@ -77,7 +77,7 @@ done
 # -- the time of a step ----------------------------------------------------------------------------------------------------
 first=${ranks%% *} # on so many ranks gradients are recorded
 record=$runs/recorded.jsonl.run.record
-[ -f "$record" ] || rm -f "$out/recorded.jsonl"
+[ -n "$finished" ] || [ -f "$record" ] || rm -f "$out/recorded.jsonl"
 gpt recorded.jsonl "$first" --algo dense --eval-every never --stop-at "$(pick 0.3825 0.5)" --record "$record" --record-every "$(pick 62 5)"
 for P in $ranks; do
     preset=$(pick '--preset char-cpu' '--hidden 32 --sequence 32')
@@ -147,6 +147,8 @@ while IFS='|' read -r label algo density wire more _; do
         done
     done
 done <"$out/.entries" >"$out/.reached"
+# .lacking: what --finished found not to be there, of whose P no row can say who is first
+if [ -s "$out/.missed" ]; then sort -u "$out/.missed" >"$out/.lacking"; else : >"$out/.lacking"; fi
 for network in $networks; do
     printf '%s %s\n' "$network" "$("$program" predict --net "$network" --p 2 --json | "$program" rows - --where predict=network --keys alpha,beta | tr '\t' ' ')"
 done >"$out/.networks"
@@ -215,7 +217,11 @@ for P in $ranks; do
                     if (e == "dense bf16") half = s
                 }
                 END { if (first != "") printf "%s|%.3g|%.3g|%.3g|%s|%.3g\n", first, least, dense, half, cheap, slow }' "$out/map.csv" >"$out/.first"
-            [ -s "$out/.first" ] || { row "$item" 'the first' s '' '' '' simulated none 'nothing reaches it'; continue; }
+            grep -e "^p$P-" -e "-p$P-" -e "^compute-p$P\\." -e ^local- "$out/.lacking" >"$out/.missed" || rm -f "$out/.missed"
+            [ -s "$out/.first" ] || {
+                row "$item" 'the first' s '' '' '' simulated none "$([ -s "$out/.missed" ] || echo 'nothing reaches it')"
+                continue
+            }
             IFS='|' read -r best least dense half cheap slow <"$out/.first"
             note="dense in f32 takes $dense s, in bf16 $half s"
             [ "$cheap" = "$best" ] || note="$note; by communication alone it would be $cheap, which takes $slow s"
