@@ -159,6 +159,10 @@ bool checkpoint_load(struct run *r, const struct checkpoint *from, bool *damaged
             load_rank(r, from, &p, &written, e);
         if (r->resize.other_ranks || (less_of(r) & OWN_NO_RESIDUALS)) exchange_skip(&r->path.reducer.exchange, p.step);
         failed = comm_agree(r->comm, e) || failed || !check_alike(r, from, e);
+        if (!failed && !replicas_fit_nodes(r, from->path, e)) {
+            failed = true;
+            *damaged = false;
+        }
     }
     mem_free(param);
     mem_free(moments);

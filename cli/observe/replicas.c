@@ -156,6 +156,28 @@ void replicas_compare(struct run *r, const struct replica *m, const char *then) 
     r->replicas.hash = m->hash;
 }
 
+bool replicas_fit_nodes(struct run *r, const char *from, struct err *e) {
+    const int P = r->comm->size;
+    struct replica m;
+    if (!run_drifts_by_node(r)) return true;
+    replica_open(&m, r);
+    const struct share mine = {{m.hash.parameters, m.hash.optimiser, 0}, {r->comm->node, r->comm->node, NOBODY}};
+    struct share *all = mem_alloc((size_t)P, sizeof *all, "the hashes of all ranks' parameters");
+    comm_allgather(r->comm, &mine, sizeof mine, all);
+    int rank = find_difference(all, P, PARAMETERS);
+    if (rank < 0) rank = find_difference(all, P, OPTIMISER);
+    const int first = rank < 0 ? 0 : first_of_group(all, rank, PARAMETERS);
+    mem_free(all);
+    replica_close(&m);
+    if (rank < 0) return true;
+    return err_set(
+        e,
+        "cannot resume: rank %d and rank %d share a node now, and did not when %s was written, so that their "
+        "parameters differ, which those of a node must not; give the job the nodes that it had (or "
+        "--ranks-per-node), or another number of ranks, which begins with the mean of all",
+        first, rank, from);
+}
+
 uint64_t run_check_replicas(struct run *r) {
     struct replica m;
     if (r->replicas.compared_at == r->step + 1) return r->replicas.hash.parameters;

@@ -31,6 +31,10 @@ void replica_close(struct replica *m);
  * `then` is added to that line. */
 void replicas_compare(struct run *r, const struct replica *m, const char *then);
 
+/* Collective, of a run that goes on. Where nodes drift, do the ranks that share one now hold alike what they must? If
+ * they did not share it when the checkpoint `from` was written they do not: false on all ranks. */
+bool replicas_fit_nodes(struct run *r, const char *from, struct err *e);
+
 /* Of what rounds_saved gives. */
 uint64_t replica_round_hash(struct run *r);
 

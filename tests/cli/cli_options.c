@@ -659,6 +659,17 @@ static void resuming_takes_values_over(void **state) {
     assert_string_equal(parse(&second, "--algo topka"), "");
     assert_false(options_resume(&second, text, &e));
     assert_non_null(strstr(e.text, "the checkpoint was made with --algo gtopk, not topka"));
+
+    mem_free(text);
+
+    e.text[0] = '\0';
+    assert_string_equal(parse(&first, "--algo hitopk --steps 50"), "");
+    text = options_text(&first, RULE_RUN);
+    assert_string_equal(parse(&second, "--algo hitopk --ranks-per-node 2"), "");
+    assert_false(options_resume(&second, text, &e));
+    assert_non_null(strstr(e.text, "the checkpoint was made without --ranks-per-node, not with 2; leave it out"));
+    assert_string_equal(parse(&second, "--algo hitopk --steps 80"), "");
+    assert_true(options_resume(&second, text, &e));
     mem_free(text);
 
     e.text[0] = '\0';

@@ -198,6 +198,16 @@ check "another algorithm" mistaken "made with --algo topka, not gtopk" 4 --resum
 start 4 $small --algo hitopk --ranks-per-node 2 --steps 4 --checkpoint-every 2 --keep 9 --out "$W/nodes"
 check "nodes of other ranks" mistaken "--ranks-per-node 2 does not divide the 3 ranks" 3 --resume "$(at "$W/nodes" 2)"
 check "the same ranks have the same nodes" mistaken "made with --ranks-per-node 2, not 4" 4 --resume "$(at "$W/nodes" 2)" --ranks-per-node 4
+start 4 $small --algo hitopk --steps 2 --out "$W/one"
+check "nodes that are there are not changed for others" mistaken "made without --ranks-per-node, not with 2" 4 --resume "$W/one" --steps 4 --ranks-per-node 2
+# Between two averages nodes differ. On a cluster a job may come back with other ranks on a node; here the checkpoint no longer says which.
+start 4 $small --algo hitopk --local-update --average-every 50 --ranks-per-node 2 --steps 4 --checkpoint-every 3 --out "$W/drift"
+"$BUILD/tests/craft" "$(at "$W/drift" 3)/model.ckpt" get options | tr -d '\0' | sed '/^ranks-per-node=/d' > "$W/options"
+printf '\0' >> "$W/options"
+"$BUILD/tests/craft" "$(at "$W/drift" 3)/model.ckpt" put options < "$W/options"
+check "ranks that had different nodes do not share one" mistaken "rank 0 and rank 2 share a node now, and did not" 4 --resume "$(at "$W/drift" 3)"
+start 2 --resume "$(at "$W/drift" 3)" --out "$W/drift.2"
+check "but in another number they begin with the mean" [ $? -eq 0 ]
 start 3 --resume "$(at "$W/nodes" 2)" --ranks-per-node 3 --out "$W/nodes.3"
 check "other ones may have others" [ $? -eq 0 ]
 rm "$(at "$W/four" 8)/rank0003.ckpt"
