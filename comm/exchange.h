@@ -63,13 +63,13 @@ struct exchange_sum {
     const struct sparse *exempt; /* host: e, [exempts]; NULL without exempt entries */
     size_t local_nnz;            /* entries that this rank put into the exchange; exempt ones not counted */
     size_t global_nnz;           /* entries of u; 0 where nothing is summed (fedavg) */
-    double mass_lost;            /* sum of |v| that this rank dropped and no residual has */
-    float threshold;             /* oktopk: the global one; else 0 */
-    float exact_threshold;       /* oktopk, with selector->audit: the exact global one; else 0 */
-    unsigned evaluated;          /* oktopk: why the exact one was found in this step: EVALUATED_* (topk/track.h) */
-    double extra_words;          /* words that this step may use beyond max_words; the row says for what */
-    double hidden_seconds;       /* communication during backward; overlap by layers: all of the exchange's work */
-    size_t bad;                  /* if run fails: index of the NaN or infinity */
+    double mass_lost;      /* sum of |v| that this rank dropped and no residual has; not what --feedback off drops */
+    float threshold;       /* oktopk: the global one; else 0 */
+    float exact_threshold; /* oktopk, with selector->audit: the exact global one; else 0 */
+    unsigned evaluated;    /* oktopk: why the exact one was found in this step: EVALUATED_* (topk/track.h) */
+    double extra_words;    /* words that this step may use beyond max_words; the row says for what */
+    double hidden_seconds; /* communication during backward; overlap by layers: all of the exchange's work */
+    size_t bad;            /* if run fails: index of the NaN or infinity */
     /* With setup.wants_sent and a sparse u, else NULL, as in rows with `by_node`. Host; indices of u only.
      * sent: this rank's part of u. The parts add up to u, to the rounding of floats: what a merge drops, or rounding
      * cuts off a sum, stays in its sender's part and is subtracted from the part of the rank that did it.

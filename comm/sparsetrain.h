@@ -104,7 +104,7 @@ int sparsetrain_open_groups(sparsetrain **x, const void *mpi_comm, const char *a
                             const size_t *group, size_t groups, char *why);
 /* The same with what the gradient consists of: slices end to end, slice i of rows x cols entries by rows, as a layer's
  * weights are a matrix of their first dimension by the rest; of a bias rows is 1. For algorithms that go by them
- * (powersgd, onebit), which else take all of it, or of a group, for one. A slice lies in one group, or counts as
+ * (powersgd, onebit, demo), which else take all of it, or of a group, for one. A slice lies in one group, or counts as
  * vectors. slice: [slices], slices = 0: not said; it may be freed after the call. */
 struct sparsetrain_slice {
     size_t rows, cols;
@@ -168,7 +168,7 @@ struct sparsetrain_stats {
     uint64_t k, local_entries, global_entries; /* last step: asked for; put in by this rank; in the sum */
     double words_bound;                        /* last step: at most so many 4-byte words of coo32 each way */
     float local_threshold, global_threshold;   /* last step; 0: none, or everything passes */
-    double mass_lost;                          /* last step: sum of |v| in neither sum nor residual */
+    double mass_lost; /* last step: sum of |v| in neither sum nor residual; not what feedback=off cuts off */
 };
 void sparsetrain_get_stats(const sparsetrain *x, struct sparsetrain_stats *stats);
 

@@ -20,7 +20,7 @@
  *        ... backward ... correction_apply(&c, grad, from, to);    // grad[from..to) is final, g to u; then
  *        ...              exchange_ready(&x, from);                // where communication overlaps
  *        exchange_run(&x, grad, k, &sum);
- *        correction_mask(&c, sum.delivered);                       // not NULL; setup.wants_sent
+ *        correction_mask(&c, sum.delivered, sum.exempt);           // not NULL; setup.wants_sent
  *        exchange_mean(&x, &sum, update);                          // the optimiser adds no momentum to it
  *        correction_close(&c);
  *
@@ -44,7 +44,9 @@ struct correction {
     struct store velocity;
     float mu;
     bool masking;
-    size_t left; /* of the step under way entries [0, left) are not yet corrected; n: all are, or none yet */
+    size_t left;     /* of the step under way entries [0, left) are not yet corrected; n: all are, or none yet */
+    uint32_t *place; /* [places]: what was delivered and is not exempt */
+    size_t places;
 };
 
 void correction_open(struct correction *c, size_t n, const struct device_ops *device, float mu, bool masking);
@@ -55,7 +57,9 @@ void correction_close(struct correction *c);
  * next one where the one before began, and the one that begins at 0 completes the step. Anything else dies. */
 void correction_apply(struct correction *c, float *grad, size_t from, size_t to);
 
-/* After a step: u = 0 at the indices of `delivered`, whose values do not matter; nothing happens without masking. */
-void correction_mask(struct correction *c, const struct sparse *delivered);
+/* After a step: u = 0 at the indices of `delivered`, whose values do not matter; nothing happens without masking. Not
+ * at those of `exempt` (NULL: none), which travel whole in every step and keep their momentum, as in a dense step: for
+ * the row they were zeros, and one that was short of others may have delivered them. */
+void correction_mask(struct correction *c, const struct sparse *delivered, const struct sparse *exempt);
 
 #endif

@@ -42,10 +42,12 @@ static void count_gradient(struct run *r) {
     phase_enter(&r->phases, phase);
 }
 
-/* count[i] += entries of s in slice i; indices ascend, and so do slices. */
-static void count_entries(const struct arena *a, const struct sparse *s, double *count) {
-    size_t slice = 0;
+/* count[i] += entries of s in slice i, but for those of `but` (NULL: none); indices ascend, and so do slices. */
+static void count_entries(const struct arena *a, const struct sparse *s, const struct sparse *but, double *count) {
+    size_t slice = 0, j = 0;
     for (size_t i = 0; i < s->nnz; i++) {
+        while (but && j < but->nnz && but->idx[j] < s->idx[i]) j++;
+        if (but && j < but->nnz && but->idx[j] == s->idx[i]) continue;
         while (s->idx[i] >= a->slice[slice].offset + a->slice[slice].size) slice++;
         count[slice]++;
     }
@@ -60,11 +62,11 @@ static void count_sum(struct run *r) {
         c->global[i] = sum->sparse ? 0 : NAN;
     }
     if (!sum->sparse) return;
-    count_entries(a, sum->sparse, c->global);
-    if (sum->delivered) count_entries(a, sum->delivered, c->sent);
+    count_entries(a, sum->sparse, sum->exempt, c->global); /* exempt ones may be among them, as zeros */
+    if (sum->delivered) count_entries(a, sum->delivered, sum->exempt, c->sent);
     if (!sum->exempt) return;
-    count_entries(a, sum->exempt, c->global);
-    if (sum->delivered) count_entries(a, sum->exempt, c->sent);
+    count_entries(a, sum->exempt, NULL, c->global);
+    if (sum->delivered) count_entries(a, sum->exempt, NULL, c->sent);
 }
 
 static void write_counts(struct run *r) {

@@ -44,7 +44,7 @@ void gradient_delivered(struct run *r) {
     const struct exchange_sum *sum = &r->now.sum;
     if (!r->options.momentum_masking || !sum->sparse) return;
     enum phase phase = phase_enter(&r->phases, PHASE_SELECT);
-    correction_mask(&r->path.correction, sum->delivered);
+    correction_mask(&r->path.correction, sum->delivered, sum->exempt);
     phase_enter(&r->phases, phase);
 }
 

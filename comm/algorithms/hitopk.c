@@ -18,9 +18,10 @@
  * of several GPUs sum inside: the owner of a shard has its node's L and knows S, and L - S is gathered, dense, inside
  * the node: another log2(m) node-alpha + n(m-1)/m node-beta. So all ranks of a node get the same bits. (There a node
  * selects the K largest of all; here each shard k/m.) Restrictions: all nodes have as many ranks (--ranks-per-node can
- * emulate that). What a single rank has in u cannot be told (sum.sent is NULL), since its gradient is added to others
- * before the selection. Sums are made in host memory: a gradient on another device is staged through a host buffer of
- * n, in chunks that are looked through while the next one comes.
+ * emulate that). A shard's share of k goes by all of its entries, exempt ones (exempt.h) with them, so that one that is
+ * mostly exempt spends it on zeros. What a single rank has in u cannot be told (sum.sent is NULL), since its gradient
+ * is added to others before the selection. Sums are made in host memory: a gradient on another device is staged through
+ * a host buffer of n, in chunks that are looked through while the next one comes.
  *
  * Shards: the first n mod m have one entry more. k likewise, so that the shares add up to k and k = n takes everything;
  * but where k < m each shard that has entries may send one, or some would never be heard.

@@ -214,7 +214,7 @@ static void which_rows_can_be_masked(struct comm *c) {
             corrected_step(10);
             if ((rig.sum.delivered != NULL) != says_what_was_sent(ops))
                 fail_msg("%s: sparse, by_node and delivered", ops->name);
-            correction_mask(&here.c, rig.sum.delivered); /* nothing, without masking */
+            correction_mask(&here.c, rig.sum.delivered, NULL); /* nothing, without masking */
             here.c.velocity.ops->read(&here.c.velocity, 0, 100, rig.grad);
             assert_memory_equal(rig.grad, here.u, 100 * sizeof(float));
             close_row();
@@ -229,7 +229,7 @@ static void mask_and_check(float *own) {
     const struct sparse *delivered = rig.sum.delivered;
     size_t at = 0;
     assert_true(sparse_valid(delivered, rig.n));
-    correction_mask(&here.c, delivered);
+    correction_mask(&here.c, delivered, NULL);
     here.c.velocity.ops->read(&here.c.velocity, 0, rig.n, after);
     for (size_t i = 0; i < rig.n; i++) {
         bool gone = at < delivered->nnz && delivered->idx[at] == i;
@@ -284,7 +284,7 @@ static void masking_everything_leaves_no_momentum(struct comm *c) {
             }
             make_gradient(WHOLE, c->rank, c->size, step, N, rig.grad);
             corrected_step(N);
-            correction_mask(&here.c, rig.sum.delivered);
+            correction_mask(&here.c, rig.sum.delivered, NULL);
             for (size_t i = 0; i < N; i++) assert_true((double)rig.u[i] == sum[i]);
         }
         close_row();
@@ -316,7 +316,7 @@ static uint64_t hash_of_groups(struct comm *c, const struct exchange_ops *ops, b
             if (overlaps) exchange_ready(&rig.reducer.exchange, group[g]);
         }
         assert_true(exchange_run(&rig.reducer.exchange, rig.device_grad, 100, &rig.sum));
-        if (rig.sum.delivered) correction_mask(&here.c, rig.sum.delivered);
+        if (rig.sum.delivered) correction_mask(&here.c, rig.sum.delivered, NULL);
         here.c.velocity.ops->read(&here.c.velocity, 0, SIZE, here.u);
         rig_residual();
         if (rig.sum.dense) device_download(rig.u, rig.sum.dense, SIZE);

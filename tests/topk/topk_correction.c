@@ -159,7 +159,7 @@ static void run_calls(const void *argument) {
     sparse_open(&sent, 1);
     correction_open(&c, 100, test_device(), 0.9f, calls->masks);
     for (size_t p = 0; p < calls->parts; p++) correction_apply(&c, device_grad, calls->part[p][0], calls->part[p][1]);
-    correction_mask(&c, calls->without ? NULL : &sent);
+    correction_mask(&c, calls->without ? NULL : &sent, NULL);
     correction_close(&c);
     sparse_close(&sent);
     test_device()->release(device_grad);
@@ -184,12 +184,13 @@ static void draw_sent(struct sparse *sent, size_t n, struct rng *r, uint32_t one
 }
 
 /* From step to step: masked entries begin anew. Every fourth step delivers nothing, every fifth one all. */
-static void masking_case(size_t n, bool masking) {
+static void masking_case(size_t n, bool masking, bool exempts) {
     struct correction c;
-    struct sparse sent;
+    struct sparse sent, exempt;
     struct rng r = rng_open(5, RNG_TEST, n);
     float *device_grad = test_device()->alloc(n * sizeof *device_grad, "a gradient");
     sparse_open(&sent, n);
+    sparse_open(&exempt, n);
     correction_open(&c, n, test_device(), 0.9f, masking);
     memset(&naive, 0, sizeof naive);
     for (int step = 0; step < STEPS; step++) {
@@ -198,12 +199,17 @@ static void masking_case(size_t n, bool masking) {
         correction_apply(&c, device_grad, 0, n);
         naive_step(n, 0.9f);
         draw_sent(&sent, n, &r, step % 4 == 3 ? UINT32_MAX : step % 5 == 4 ? 1 : 3);
-        correction_mask(&c, &sent);
-        for (size_t i = 0; masking && i < sent.nnz; i++)
+        if (exempts) draw_sent(&exempt, n, &r, step % 4 == 2 ? 1 : 5);
+        correction_mask(&c, &sent, exempts ? &exempt : NULL);
+        for (size_t i = 0, j = 0; masking && i < sent.nnz; i++) {
+            while (j < exempt.nnz && exempt.idx[j] < sent.idx[i]) j++;
+            if (j < exempt.nnz && exempt.idx[j] == sent.idx[i]) continue;
             naive.u[sent.idx[i]] = 0, naive.exact[sent.idx[i]] = naive.off[sent.idx[i]] = 0;
+        }
         check_velocity(&c, device_grad, masking ? "masking" : "no masking");
     }
     correction_close(&c);
+    sparse_close(&exempt);
     sparse_close(&sent);
     test_device()->release(device_grad);
 }
@@ -211,7 +217,7 @@ static void masking_case(size_t n, bool masking) {
 static void masking_body(const void *unused) {
     (void)unused;
     for (int s = 0; s < SIZES; s++)
-        for (int masking = 0; masking < 2; masking++) masking_case(sizes[s], masking);
+        for (int how = 0; how < 3; how++) masking_case(sizes[s], how > 0, how > 1);
 }
 IN_EVERY_SET(masking_zeroes_what_was_sent_and_nothing_else, masking_body, NULL)
 
