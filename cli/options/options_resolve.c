@@ -329,7 +329,7 @@ static bool resolve_training(struct options *o, const struct model_reference *re
     fill(&o->clip_norm, ref->clip_norm);
     if (o->steps < 0 && isnan(o->epochs) && ref->steps > 0) o->steps = ref->steps;
     fill(&o->epochs, ref->epochs);
-    return only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e);
+    return true;
 }
 
 /* Signs clipped to the norm of gradients would leave steps shorter by the root of the number of parameters. */
@@ -348,7 +348,8 @@ static bool check_clip_of_signs(struct options *o, const struct exchange_ops *x,
 
 static bool check_clip(struct options *o, struct err *e) {
     const struct exchange_ops *x = options_exchange(o);
-    if (!check_clip_of_signs(o, x, e)) return false;
+    if (!check_clip_of_signs(o, x, e) || !only_where(o, o->clip_norm > 0, NAMES("clip-at"), "without --clip-norm", e))
+        return false;
     if (!exchange_of_gradients(x) && !refuse_if_given(o, "clip-at", "with an algorithm that exchanges no gradients", e))
         return false;
     bool early = x->begin || o->overlap == OVERLAP_LAYERS;

@@ -53,8 +53,9 @@ static void method_text(const struct options *o, char *text, size_t size) {
     else
         snprintf(text, size, "%.20s", method->name);
     for (size_t i = 0; i < own->rows && !option_declares(own, "momentum"); i++) {
-        const void *value = (const char *)&o->method + own->row[i].offset;
-        snprintf(text + strlen(text), size - strlen(text), "%s%g%s", i ? ", " : " (", *(const double *)value,
+        char value[OPTION_TEXT_MAX];
+        option_value(&own->row[i], &o->method, value);
+        snprintf(text + strlen(text), size - strlen(text), "%s%.40s%s", i ? ", " : " (", value,
                  i + 1 < own->rows ? "" : ")");
     }
     size_t used = strlen(text);

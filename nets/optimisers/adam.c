@@ -43,14 +43,15 @@ static size_t step(struct optimiser *o, float *param, const float *grad, double 
     return update_in_chunks(o, param, grad, adam_chunk, &r);
 }
 
+#define BETA_MAX 0.9999999 /* as a float still below 1 */
 #define AT(field) OPTION_AT(struct optimiser_setup, field)
 const struct option_row adam_options[ADAM_OPTIONS] = {
-    {"beta1", "B", OPTION_REAL, "0.9", "adam, adamw: of the mean of gradients", AT(beta1), .max = 0.99999999},
+    {"beta1", "B", OPTION_REAL, "0.9", "adam, adamw: of the mean of gradients", AT(beta1), .max = BETA_MAX},
     {"beta2", "B", OPTION_REAL, NULL,
      "adam, adamw: of the mean of their squares; 0.999 with a model that has another optimiser", AT(beta2),
-     .max = 0.99999999},
-    {"epsilon", "E", OPTION_REAL, "1e-8", "adam, adamw: added to the root of that mean", AT(epsilon), .max = 1,
-     .above_min = true},
+     .max = BETA_MAX},
+    {"epsilon", "E", OPTION_REAL, "1e-8", "adam, adamw: added to the root of that mean", AT(epsilon), .min = 1e-30,
+     .max = 1},
     {"freeze-variance-after", "N", OPTION_SIZE, "0",
      "adam, adamw: after N steps that mean stays what it is, as in 1-bit Adam, with --algo onebit --dense-steps N (0: "
      "never)",
