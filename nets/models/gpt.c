@@ -89,6 +89,12 @@ static bool form_of(const struct net *net, struct form *f, struct err *e) {
     if (f->blocks > BLOCKS_MAX) return err_set(e, "model gpt takes at most %d layers, not %d", BLOCKS_MAX, f->blocks);
     if (f->hidden > HIDDEN_MAX)
         return err_set(e, "model gpt takes at most %d hidden features, not %d", HIDDEN_MAX, f->hidden);
+    if (f->drop > 0 && !attention_can_drop(s->batch, s->sequence, f->heads))
+        return err_set(
+            e,
+            "model gpt with --dropout %g takes fewer than 2^34 probabilities of attention, not %d x %d heads "
+            "x %d x %d: take a smaller --batch or --context, fewer --heads, or --dropout 0",
+            f->drop, s->batch, f->heads, s->sequence, s->sequence);
     if (f->hidden % f->heads == 0) return true;
     return err_set(
         e, "model gpt shares its %d hidden features out to %d heads, which does not come out even: take a multiple",

@@ -170,42 +170,67 @@ static bool part_at(const struct layer_spec *spec, int i, const struct tensor *x
     return simple;
 }
 
-/* Of few channels from the images as they are, which the library pads by itself. */
-static void weights_open(struct padded *p, struct width *s, const struct sizes *padded) {
+/* The pass for the weights' gradient, and the forward pass that it belongs to. plain: from the images as they are,
+ * which the library pads by itself; else from the padded ones, as the library likes them. */
+struct weights_pass {
+    dnnl_primitive_desc_t forward, made;
+};
+
+static struct weights_pass weights_pass_open(const struct padded *p, const struct sizes *padded, bool plain) {
     struct onednn *b = p->backend;
-    const bool few = p->x.c < FEW_CHANNELS, has_bias = p->spec.conv.bias;
+    const bool has_bias = p->spec.conv.bias;
     const int *pad = p->spec.conv.pad;
     struct sizes sizes = *padded;
-    if (few) {
+    if (plain) {
         memcpy(sizes.x, sizes.inner, sizeof sizes.x);
         memcpy(sizes.window.pad, (const dnnl_dims_t){pad[0], pad[1]}, sizeof sizes.window.pad);
     }
-    dnnl_primitive_desc_t forward = forward_of(b, &sizes, has_bias, few ? dnnl_nchw : dnnl_format_tag_any), made;
-    shim_desc from = shim_source_of(forward), to = shim_result_of(forward);
-    shim_own_desc w, any, bias, plain;
+    struct weights_pass w = {.forward = forward_of(b, &sizes, has_bias, plain ? dnnl_nchw : dnnl_format_tag_any)};
+    shim_own_desc any, bias;
     shim_desc_open(&any, 4, sizes.w, dnnl_format_tag_any);
-    shim_desc_open(&w, 4, sizes.w, dnnl_oihw);
     shim_desc_open(&bias, 1, (const dnnl_dims_t){sizes.w[0]}, dnnl_a);
-    shim_desc_open(&plain, 4, sizes.y, dnnl_nchw);
-    shim_desc db = has_bias ? shim_desc_of(&bias) : NULL;
-    ONEDNN(shim_convolution(&made, b->engine, SHIM_WEIGHTS, dnnl_convolution_direct, from, shim_desc_of(&any), db, to,
-                            &sizes.window, b->attr, forward));
-    shim_desc dw = dnnl_primitive_desc_query_md(made, dnnl_query_diff_weights_md, 0);
-    s->dw_bytes = dnnl_memory_desc_get_size(dw);
-    onednn_step_open(b, &s->weights, made);
-    onednn_step_arg(b, &s->weights, DNNL_ARG_SRC, from);
-    onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_DST, to);
-    onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_WEIGHTS, dw);
-    if (db) onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_BIAS, db);
-    onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&w), false);
-    if (b->adds) onednn_reorder_open(b, &s->add_w, dw, shim_desc_of(&w), true);
-    if (!few) onednn_reorder_open(b, &s->take_dy, shim_desc_of(&plain), to, false);
-    ONEDNN(dnnl_primitive_desc_destroy(made));
-    ONEDNN(dnnl_primitive_desc_destroy(forward));
-    shim_desc_close(&w);
+    ONEDNN(shim_convolution(&w.made, b->engine, SHIM_WEIGHTS, dnnl_convolution_direct, shim_source_of(w.forward),
+                            shim_desc_of(&any), has_bias ? shim_desc_of(&bias) : NULL, shim_result_of(w.forward),
+                            &sizes.window, b->attr, w.forward));
     shim_desc_close(&any);
     shim_desc_close(&bias);
-    shim_desc_close(&plain);
+    return w;
+}
+
+static void weights_pass_close(struct weights_pass *w) {
+    ONEDNN(dnnl_primitive_desc_destroy(w->made));
+    ONEDNN(dnnl_primitive_desc_destroy(w->forward));
+}
+
+/* Plain of few channels, and where the library has but loops for its own layout, as below AVX2: a thousand times slower
+ * than what it has for the plain one. */
+static void weights_open(struct padded *p, struct width *s, const struct sizes *sizes) {
+    struct onednn *b = p->backend;
+    bool plain = p->x.c < FEW_CHANNELS;
+    struct weights_pass pass = weights_pass_open(p, sizes, plain);
+    if (!plain && strncmp(onednn_name(pass.made), "ref", 3) == 0) {
+        weights_pass_close(&pass);
+        plain = true;
+        pass = weights_pass_open(p, sizes, plain);
+    }
+    const shim_desc dw = dnnl_primitive_desc_query_md(pass.made, dnnl_query_diff_weights_md, 0);
+    shim_own_desc w, bias, dy;
+    shim_desc_open(&w, 4, sizes->w, dnnl_oihw);
+    shim_desc_open(&bias, 1, (const dnnl_dims_t){sizes->w[0]}, dnnl_a);
+    shim_desc_open(&dy, 4, sizes->y, dnnl_nchw);
+    s->dw_bytes = dnnl_memory_desc_get_size(dw);
+    onednn_step_open(b, &s->weights, pass.made);
+    onednn_step_arg(b, &s->weights, DNNL_ARG_SRC, shim_source_of(pass.forward));
+    onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_DST, shim_result_of(pass.forward));
+    onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_WEIGHTS, dw);
+    if (p->spec.conv.bias) onednn_step_arg(b, &s->weights, DNNL_ARG_DIFF_BIAS, shim_desc_of(&bias));
+    onednn_reorder_open(b, &s->give_w, dw, shim_desc_of(&w), false);
+    if (b->adds) onednn_reorder_open(b, &s->add_w, dw, shim_desc_of(&w), true);
+    if (!plain) onednn_reorder_open(b, &s->take_dy, shim_desc_of(&dy), shim_result_of(pass.forward), false);
+    weights_pass_close(&pass);
+    shim_desc_close(&w);
+    shim_desc_close(&bias);
+    shim_desc_close(&dy);
 }
 
 static void parts_open(struct padded *p, struct width *s, const struct tensor *x, const struct tensor *y) {

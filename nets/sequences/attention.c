@@ -3,9 +3,8 @@
 
 #include "nets/layers/layer.h"
 
-/* Elements of the probabilities have numbers of 34 bits (nets/dropout.h). */
-static bool can_be_numbered(const struct tensor *y, int sequence, int heads) {
-    return (double)y->n * heads * sequence < 0x1p34;
+bool attention_can_drop(int windows, int sequence, int heads) {
+    return (double)windows * heads * sequence * sequence < 0x1p34;
 }
 
 int build_attention(struct net *net, const char *name, int x, int lengths, const struct attention_form *form) {
@@ -20,7 +19,7 @@ int build_attention(struct net *net, const char *name, int x, int lengths, const
         die("layer %s: %d heads of %d numbers", name, form->heads, y.c);
     if (!(form->drop >= 0 && form->drop < 1)) die("layer %s: elements dropped with probability %g", name, form->drop);
     y.c /= 3;
-    if (form->drop > 0 && !can_be_numbered(&y, spec.attention.sequence, form->heads))
+    if (form->drop > 0 && !attention_can_drop(y.n / spec.attention.sequence, spec.attention.sequence, form->heads))
         die("layer %s: more probabilities than dropout can number", name);
     if (lengths != BUILD_NONE && layer_shape(net, lengths).layout != LAYOUT_TOKENS)
         die("layer %s: lengths are whole numbers", name);

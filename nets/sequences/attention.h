@@ -25,7 +25,12 @@ struct attention_form {
     double drop; /* of the probabilities, 0 <= p < 1 */
 };
 
-/* Over the rows of setup.sequence. lengths: a tensor of whole numbers, or BUILD_NONE. */
+/* Probabilities that are dropped have numbers of 34 bits (nets/dropout.h). False: so many windows, of so many rows
+ * each, have more of them. */
+bool attention_can_drop(int windows, int sequence, int heads);
+
+/* Over the rows of setup.sequence. Dies where probabilities are dropped that attention_can_drop does not allow.
+ * lengths: a tensor of whole numbers, or BUILD_NONE. */
 int build_attention(struct net *net, const char *name, int x, int lengths, const struct attention_form *form);
 
 #endif

@@ -57,6 +57,8 @@ check "no samples: no loss of any" [ -z "$(json "$W/sgd/run.jsonl" summary valid
 
 # -- mistakes --------------------------------------------------------------------------------------------------------------
 check "no such preset" mistaken 'there are: char-cpu, char, gpt2' 2 --model gpt --preset large
+check "more probabilities than dropout can number" mistaken 'takes fewer than 2^34 probabilities of attention, not 64 x 6 heads x 8192 x 8192' 2 \
+    --model gpt --preset char --context 8192 --data synthetic-text:20000x9000x9000 --dry-run
 check "heads that do not come out even" mistaken 'which does not come out even' 2 $size --heads 3 --context 8
 check "a window that is longer than the text" mistaken 'needs 50001 at least' 2 --model gpt --hidden 8 --heads 1 --context 50000 --data "text-char:$W/text"
 check "a text without room for a sample" mistaken 'or --eval-samples 0' 2 $size --heads 2 --context $(($(wc -c < "$W/text") / 5))

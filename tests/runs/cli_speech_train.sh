@@ -51,6 +51,18 @@ start 1 $small --batch 6 --epochs 1 --no-augment --out "$W/plain"
 check "with --no-augment it begins as well" near "$(json "$W/plain/run.jsonl" summary start_loss)" "$(json "$log" summary start_loss)"
 check "and trains on something else" sh -c "[ \"$(first_step "$W/plain" loss)\" != \"$(first_step "$W/one" loss)\" ] && [ -n \"$(first_step "$W/plain" loss)\" ]"
 
+# A processor without AVX2, or a virtual one that hides it: nothing is left to the library's plain loops, a thousand times slower.
+if [ "$device" = cpu ] && [ "$(uname -m)" = x86_64 ]; then
+    (
+        ONEDNN_MAX_CPU_ISA=AVX ONEDNN_VERBOSE=1
+        export ONEDNN_MAX_CPU_ISA ONEDNN_VERBOSE
+        start 1 $small --batch 6 --steps 1 --no-augment --out "$W/avx"
+    )
+    check "with AVX alone: the same start" near "$(json "$W/avx/run.jsonl" summary start_loss)" "$(json "$log" summary start_loss)"
+    check "the same first step" near "$(first_step "$W/avx" loss)" "$(first_step "$W/plain" loss)"
+    check "and no plain loops" sh -c "grep -q ',convolution,.*,backward_weights,' '$W/out' && ! grep -q ',convolution,ref' '$W/out'"
+fi
+
 # -- going on --------------------------------------------------------------------------------------------------------------
 rates_of_report() { grep '^  test [WC]ER  *[0-9.]*%  *[0-9.]*%$' "$W/out"; }
 start 2 $small --batch 3 --epochs 6 --algo gtopk --density 0.1 --density-warmup none --out "$W/whole"
