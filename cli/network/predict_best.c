@@ -236,8 +236,8 @@ static bool any_first(const struct predict_best *b, const struct charge *charge,
     size_t apart;
     rank(b, charge, c, list, &apart);
     if (apart > 0) return true;
-    return err_set(e, "predict: the table %s has no algorithm in %s that can be compared", b->costs,
-                   b->only ? b->only->name : "any format");
+    return err_set(e, "predict: the table %s has no algorithm in %s that can be compared",
+                   b->costs ? b->costs : "of this machine", b->only ? b->only->name : "any format");
 }
 
 bool predict_best(const struct predict_best *b, double density, const struct cost_case *cases, size_t count,

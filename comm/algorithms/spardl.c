@@ -22,10 +22,10 @@
  * has cut off or rounded, its own and others', where that is at u's indices.
  *
  * Restrictions: budgets go by all entries of a block. Where most of one are exempt (exempt.h) its share of k is spent
- * on zeros, and less than k of what competes travels. Deviations: with a selector whose counts vary, a block may begin
- * with more entries than its budget, or fewer; what is over is cut when the block leaves, of the rank's own block when
- * others have added to it. The paper's teams (several reduce-scatters side by side, joined by Spar-All-Gather, d > 1)
- * are not included: this is d = 1. */
+ * on zeros, and less than k of what competes travels.
+ * Deviations: with a selector whose counts vary, a block may begin with more entries than its budget, or fewer; what is
+ * over is cut when the block leaves, of the rank's own block when others have added to it. The paper's teams (several
+ * reduce-scatters side by side, joined by Spar-All-Gather, d > 1) are not included: this is d = 1. */
 #include "base/mem.h"
 #include "comm/exchange.h"
 #include "comm/parts/block_select.h"

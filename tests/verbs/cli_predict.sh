@@ -150,6 +150,11 @@ check "--costs: where from" grep -q "^local work: of $W/costs, mine on here\$" "
 # shellcheck disable=SC2046
 start 1 predict $(echo "$table" | sed "s|$W/costs|$W/adding|") --density 1e-2 --p 4
 check "--costs: what a dense sum adds" [ "$(awk '$2 == "dense" { print $7 }' "$W/out")" = 0.001500 ]
+grep -v -e ,dense, -e ,micro, "$W/costs" > "$W/few-costs"
+for p in 4 4,8; do
+    check "--costs: a table that has nothing for a format, P = $p" mistaken_alone "the table $W/few-costs has no algorithm in bf16 that can be compared" \
+        predict --best --net "$W/free" --costs "$W/few-costs" --device here --n 1000000 --density 0.01 --p $p --wire bf16
+done
 # A table may be anybody's: times that are none are not there.
 for bad in nan inf -1 1e999 '' x; do
     sed "s/^mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,1e-4/mine,1000000,here,word,gtopk-rd,exact,packed,0.01,,2,$bad/" "$W/costs" > "$W/bad-costs"
