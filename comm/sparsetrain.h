@@ -25,7 +25,9 @@
  *
  * Threads. A handle is used by one thread at a time. MPI must be initialised with MPI_THREAD_SERIALIZED for overlap
  * with backward (else it is exchanged in sparsetrain_run), and from begin to the end of run the caller makes no MPI
- * calls, unless MPI_THREAD_MULTIPLE was granted. Messages travel on a duplicate of the caller's communicator.
+ * calls, nor calls of this library with another handle but get_stats, unless MPI_THREAD_MULTIPLE was granted: a thread
+ * of the handle may be inside MPI. So the steps of two handles follow each other, begin to run, and do not overlap.
+ * Messages travel on a duplicate of the caller's communicator.
  *
  * GPUs. With device=cuda among the options, grad is device memory: of the GPU that is the current one of the thread
  * that opens, whose primary context is used, and there is one GPU for all exchanges of a process. The library's work
@@ -142,7 +144,8 @@ int sparsetrain_residual(sparsetrain *x, size_t from, size_t count, float *host,
 int sparsetrain_set_residual(sparsetrain *x, size_t from, size_t count, const float *host, char *why);
 
 /* What must survive a restart on this rank: residual, thresholds, region boundaries. save returns how many bytes that
- * is, and writes them where `capacity` suffices. restore takes them into an exchange that was opened with the same
+ * is, and writes them where `capacity` suffices; 0: it cannot be saved (NULL, between begin and run, after an error in
+ * a step), and nothing else is 0. restore takes them into an exchange that was opened with the same
  * arguments on as many ranks, where device, density and density-max may be others; the next steps are those of an
  * uninterrupted run, to the bit, but where another density-max gives room for more or fewer (docs/library.md). Refused
  * on all ranks alike: damaged bytes, those of another exchange (the line names what differs; options that the
@@ -166,8 +169,9 @@ struct sparsetrain_stats {
     double seconds[SPARSETRAIN_PHASES];        /* of calls of this library */
     double hidden_seconds;                     /* of communication, or with groups exchange, during backward */
     uint64_t k, local_entries, global_entries; /* last step: asked for; put in by this rank; in the sum */
-    double words_bound;                        /* last step: at most so many 4-byte words of coo32 each way */
-    float local_threshold, global_threshold;   /* last step; 0: none, or everything passes */
+    double words_bound; /* last step: at most so many 4-byte words of coo32 each way, where no more than k pass the
+                         * selector: exact and mstopk see to that; by others, gaussiank's among them, more may pass */
+    float local_threshold, global_threshold; /* last step; 0: none, or everything passes */
     double mass_lost; /* last step: sum of |v| in neither sum nor residual; not what feedback=off cuts off */
 };
 void sparsetrain_get_stats(const sparsetrain *x, struct sparsetrain_stats *stats);
