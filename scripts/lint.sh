@@ -225,7 +225,7 @@ if needs clang 'clang -Wall -Wextra ... -Werror'; then
     clang_pass() {
         # shellcheck disable=SC2086
         xargs -P "$jobs" -n 8 clang -fsyntax-only -std=c11 -D_GNU_SOURCE -I. \
-            -DST_VERSION='"0"' -DST_COMMIT='"0"' -DST_CFLAGS='""' \
+            -DST_VERSION='"0"' -DST_COMMIT='"0"' -DST_CFLAGS='""' -DST_CUDA_ARCH='"0"' \
             -Wno-unknown-pragmas $warnings "$@" 2>&1 | grep -E '(error|warning):'
     }
     # shellcheck disable=SC2086

@@ -146,7 +146,7 @@ borrow() {
 $(line_of "$borrow_jobs" "$2")
 LINE
         if [ -z "$borrow_line" ] || [ ! -f "$borrow_from/$borrow_file" ]; then continue; fi
-        cp "$borrow_from/$borrow_file" "$out/.$1.part" && mv "$out/.$1.part" "$out/$1" || fail "$1 cannot be copied from $borrow_from"
+        { cp "$borrow_from/$borrow_file" "$out/.$1.part" && mv "$out/.$1.part" "$out/$1"; } || fail "$1 cannot be copied from $borrow_from"
         mark "$1" "$borrow_seconds" "$2" "$borrow_commit" "$borrow_machine"
         say "have $1 from ${borrow_from##*/}"
         return 0
