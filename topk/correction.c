@@ -26,13 +26,11 @@ void correction_apply(struct correction *c, float *grad, size_t from, size_t to)
 
 /* The indices of a that b has not, to c->place; returns how many. */
 static size_t without(struct correction *c, const struct sparse *a, const struct sparse *b) {
-    size_t kept = 0, j = 0;
+    size_t kept = 0, at = 0;
     if (a->nnz > c->places) c->place = mem_grow(c->place, c->places, a->nnz, sizeof *c->place, "what was delivered");
     if (a->nnz > c->places) c->places = a->nnz;
-    for (size_t i = 0; i < a->nnz; i++) {
-        while (j < b->nnz && b->idx[j] < a->idx[i]) j++;
-        if (j == b->nnz || b->idx[j] != a->idx[i]) c->place[kept++] = a->idx[i];
-    }
+    for (size_t i = 0; i < a->nnz; i++)
+        if (!sparse_has_next(b, &at, a->idx[i])) c->place[kept++] = a->idx[i];
     return kept;
 }
 

@@ -73,6 +73,12 @@ void sparse_sum(const struct sparse *part, size_t count, size_t n, struct sparse
  * s->nnz - k; its old contents are lost; emptied when nothing falls out). keys: scratch, [s->nnz]. */
 void sparse_keep_top(struct sparse *s, size_t k, struct sparse *dropped, uint32_t *keys);
 
+/* Is there an entry of this index? For indices that ascend from call to call: *at, 0 at first, moves on with them. */
+static inline bool sparse_has_next(const struct sparse *s, size_t *at, uint32_t index) {
+    while (*at < s->nnz && s->idx[*at] < index) ++*at;
+    return *at < s->nnz && s->idx[*at] == index;
+}
+
 /* Entries from..to-1 of s, where they lie; those with indices in [from, to); what is free behind them, as an empty
  * vector. */
 static inline struct sparse sparse_slice(const struct sparse *s, size_t from, size_t to) {

@@ -44,10 +44,9 @@ static void count_gradient(struct run *r) {
 
 /* count[i] += entries of s in slice i, but for those of `but` (NULL: none); indices ascend, and so do slices. */
 static void count_entries(const struct arena *a, const struct sparse *s, const struct sparse *but, double *count) {
-    size_t slice = 0, j = 0;
+    size_t slice = 0, at = 0;
     for (size_t i = 0; i < s->nnz; i++) {
-        while (but && j < but->nnz && but->idx[j] < s->idx[i]) j++;
-        if (but && j < but->nnz && but->idx[j] == s->idx[i]) continue;
+        if (but && sparse_has_next(but, &at, s->idx[i])) continue;
         while (s->idx[i] >= a->slice[slice].offset + a->slice[slice].size) slice++;
         count[slice]++;
     }

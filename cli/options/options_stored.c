@@ -86,8 +86,9 @@ static const struct option_row *read_row(const char *begin, const char *end, boo
     return e->text[0] ? NULL : row;
 }
 
-/* Each line of a checkpoint's options to `take`; seen: [OPTION_ROWS_MAX], all false, then whose there were. */
-static bool each_row(struct options *o, const char *text, taker *take, bool *seen, struct err *e) {
+/* Each line of a checkpoint's options to `take`. */
+static bool each_row(struct options *o, const char *text, taker *take, struct err *e) {
+    bool seen[OPTION_ROWS_MAX] = {false};
     size_t line = 1;
     for (const char *end; *text; text = end + 1, line++) {
         char value[OPTION_TEXT_MAX];
@@ -113,11 +114,12 @@ static bool is_default(const struct options *o, const struct option_row *row) {
 }
 
 /* What was given must have been there: the run was made without what its checkpoint has no value for. */
-static bool compare_absent(const struct options *o, const bool *seen, struct err *e) {
+static bool compare_absent(const struct options *o, const char *text, struct err *e) {
     for (size_t i = 0; i < train_options.rows; i++) {
         const struct option_row *row = &train_options.row[i];
-        char now[OPTION_TEXT_MAX];
-        if (seen[i] || !o->given[i] || row->rule != RULE_RUN || may_change(o, row) || is_default(o, row)) continue;
+        char then[OPTION_TEXT_MAX], now[OPTION_TEXT_MAX];
+        options_text_value(text, row->name, then);
+        if (then[0] || !given(o, row) || row->rule != RULE_RUN || may_change(o, row) || is_default(o, row)) continue;
         option_value(row, o, now);
         return err_set(
             e, "cannot resume: the checkpoint was made without --%s, not with %s; leave it out, or start a new run",
@@ -127,10 +129,10 @@ static bool compare_absent(const struct options *o, const bool *seen, struct err
 }
 
 bool options_resume(struct options *o, const char *text, struct err *e) {
-    bool chosen = options_auto(o), seen[OPTION_ROWS_MAX] = {false}, again[OPTION_ROWS_MAX] = {false};
-    if (!each_row(o, text, take_over, seen, e)) return false;
+    bool chosen = options_auto(o);
+    if (!each_row(o, text, take_over, e)) return false;
     if (options_given(o, "algo")) options_drop_unused(o, chosen);
-    return each_row(o, text, compare, again, e) && compare_absent(o, seen, e);
+    return each_row(o, text, compare, e) && compare_absent(o, text, e);
 }
 
 static bool inherit_value(struct options *o, const struct option_row *row, const char *text, struct err *e) {
@@ -139,16 +141,14 @@ static bool inherit_value(struct options *o, const struct option_row *row, const
 
 bool options_stored(const char *text, struct err *e) {
     struct options *o = mem_zalloc(1, sizeof *o, "options");
-    bool seen[OPTION_ROWS_MAX] = {false};
     options_default(o);
-    bool good = each_row(o, text, inherit_value, seen, e);
+    bool good = each_row(o, text, inherit_value, e);
     mem_free(o);
     return good;
 }
 
 bool options_inherit(struct options *o, const char *text, struct err *e) {
-    bool seen[OPTION_ROWS_MAX] = {false};
-    return each_row(o, text, inherit_value, seen, e);
+    return each_row(o, text, inherit_value, e);
 }
 
 void options_text_value(const char *text, const char *name, char value[OPTION_TEXT_MAX]) {

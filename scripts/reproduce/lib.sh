@@ -105,7 +105,6 @@ elif [ -n "$finished" ]; then
         [ ! -f "$home/$home_file" ] || ln -s "$home/$home_file" "$out/$home_file"
     done
 else
-    mkdir -p "$out"
     alone
 fi
 mkdir -p "$out"
