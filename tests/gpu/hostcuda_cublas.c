@@ -82,6 +82,36 @@ static void gemm_overwrites_its_workspace(void **state) {
     rig_free(&space);
 }
 
+/* How many numbers of it; both ends are among them. */
+static size_t overwritten(const struct numbers *space) {
+    size_t count = 0;
+    float *now = malloc(space->count * sizeof *now);
+    assert_int_equal(cudaMemcpy(now, space->device, space->count * sizeof *now, cudaMemcpyDeviceToHost), 0);
+    for (size_t i = 0; i < space->count; i++) count += isnan(now[i]) ? 1 : 0;
+    assert_true(isnan(now[0]) && isnan(now[space->count - 1]));
+    free(now);
+    return count;
+}
+
+/* The first product all of a large one, later ones the ends and a part of it, which moves on. */
+static void gemm_overwrites_a_large_workspace(void **state) {
+    (void)state;
+    struct gemm_trial t = {20, 20, 50, false, true, false, false, 1, 0};
+    for (int round = 0; round < 2; round++) { /* the second one in memory that was given back */
+        struct numbers space = rig_numbers(300032, false, 1);
+        assert_int_equal(cublasSetWorkspace_v2(blas, space.device, space.count * sizeof(float)), 0);
+        try_gemm(&t, CUBLAS_COMPUTE_32F, TOLERANCE, 0);
+        assert_int_equal(overwritten(&space), space.count);
+        rig_send(&space);
+        try_gemm(&t, CUBLAS_COMPUTE_32F, TOLERANCE, 0);
+        assert_in_range(overwritten(&space), 1, space.count - 1);
+        for (int more = 0; more < 4; more++) try_gemm(&t, CUBLAS_COMPUTE_32F, TOLERANCE, 0);
+        assert_int_equal(overwritten(&space), space.count);
+        assert_int_equal(cublasSetStream_v2(blas, stream), 0); /* gives the workspace up */
+        rig_free(&space);
+    }
+}
+
 static void gemv_multiplies(void **state) {
     (void)state;
     for (int turned = 0; turned < 2; turned++) {
@@ -264,6 +294,7 @@ int main(void) {
         cmocka_unit_test(gemm_multiplies),
         cmocka_unit_test(gemm_rounds_when_asked),
         cmocka_unit_test(gemm_overwrites_its_workspace),
+        cmocka_unit_test(gemm_overwrites_a_large_workspace),
         cmocka_unit_test(gemv_multiplies),
         cmocka_unit_test(batches_multiply),
         cmocka_unit_test(batches_are_looked_at),

@@ -51,6 +51,10 @@ void hostcuda_apart(const char *function, const void *output, size_t output_byte
  * that ask are the functions of which a real library refuses what the stand-in can do. */
 bool hostcuda_fails(const char *function);
 
+/* Said by work that runs, of memory [bytes] that the caller lends to the library for it: nothing of the caller's may
+ * live there. All of it is overwritten the first time, then its ends and a stretch that moves on from call to call. */
+void hostcuda_overwrite_workspace(void *start, size_t bytes);
+
 /* Said by work that runs: so long it would have taken a GPU. Events tell that time, not the host's, so that what a
  * program chooses by them is the same on every machine. */
 void hostcuda_took(double ms);

@@ -50,6 +50,11 @@ void hostcuda_memory_close(void);
 /* Complains when something was written directly behind a block; `who` has just run. */
 void hostcuda_check_ends(const char *who);
 
+/* -- workspace.c --------------------------------------------------------------------------------------------------- */
+
+/* This memory has been given back: what is lent there next is overwritten whole again. */
+void hostcuda_forget_workspaces(const char *start, size_t bytes);
+
 /* -- stream.c: queues of work, events ------------------------------------------------------------------------------ */
 
 /* A piece of work in a stream, in a capture or in a graph. */

@@ -256,6 +256,7 @@ static void device_release(void *p) {
     if (mmap(pages(block), pages_bytes(block), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0) == MAP_FAILED)
         hostcuda_complain("mmap of a freed block failed");
+    hostcuda_forget_workspaces(block->start, block->bytes);
     blocks_remove(&device_blocks, block);
 }
 

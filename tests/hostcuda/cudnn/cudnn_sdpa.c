@@ -360,7 +360,7 @@ static void run(const void *argument) {
     struct head g = {.q = scratch, .p = scratch + 8 * rows, .dp = scratch + 8 * rows + square};
     float **const parts[] = {&g.k, &g.v, &g.y, &g.dy, &g.dq, &g.dk, &g.dv};
     for (size_t i = 0; i < 7; i++) *parts[i] = scratch + (i + 1) * rows;
-    memset(s->workspace, 0xff, s->workspace_bytes); /* nothing of the caller's may live there */
+    hostcuda_overwrite_workspace(s->workspace, s->workspace_bytes);
     for (int64_t b = 0; b < s->batch; b++)
         for (int64_t h = 0; h < s->heads; h++) run_head(s, &g, b, h);
     hostcuda_took(1e-9 * (double)(s->batch * s->heads) * (double)square * (double)s->d);
