@@ -1,8 +1,8 @@
 #!/bin/sh
 # report.sh [--from DIR] [--out DIR]: the report over what scripts/reproduce.sh made: REPORT.md, and REPORT.html, the same
-# page as one file with its pictures in it. First every claim of the papers in a line, and what came of it; then the runs that
-# are kept, studies of our own, every ID with the paper's numbers beside ours, the self-checks, and the scaling study (scaling.md beside
-# the report).
+# page as one file with its pictures in it (of the authors' results only the first is committed). First every claim of the
+# papers in a line, and what came of it; then the runs that are kept, studies of our own, every ID with the paper's numbers
+# beside ours, the self-checks, and the scaling study (scaling.md beside the report).
 #   --from DIR  the folder of the IDs' results (default results/measured, which are the authors'; beside others these stand)
 #   --out DIR   where the report goes (default: results for results/measured, else the folder of the results)
 # shellcheck disable=SC2016 # backquotes are marks of Markdown here

@@ -36,8 +36,8 @@ hear_usr1() {
 # squeezed, unsqueezed: standard input to and from .xz; by Python where there is no xz. can_squeeze: is there one of them?
 can_squeeze() { has xz || python3 -c 'import lzma' 2>/dev/null; }
 squeezed() {
-    if has xz; then xz -1; else python3 -c 'import lzma, shutil, sys
-with lzma.open(sys.stdout.buffer, "wb", preset=1) as to: shutil.copyfileobj(sys.stdin.buffer, to)'; fi
+    if has xz; then xz -0; else python3 -c 'import lzma, shutil, sys
+with lzma.open(sys.stdout.buffer, "wb", preset=0) as to: shutil.copyfileobj(sys.stdin.buffer, to)'; fi
 }
 unsqueezed() {
     if has xz; then xz -dc; else python3 -c 'import lzma, shutil, sys

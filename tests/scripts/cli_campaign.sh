@@ -134,7 +134,7 @@ check "status: begun" said 0 'begun, at epoch'
 # While a run is under way it is packed, too: seldomer where that takes long.
 cat > "$W/bin/xz" << END
 #!/bin/sh
-case \$1 in -1) echo >> '$W/squeezed'; sleep 2 ;; esac
+case \$1 in -0) echo >> '$W/squeezed'; sleep 2 ;; esac
 exec $(command -v xz) "\$@"
 END
 chmod +x "$W/bin/xz"
@@ -147,7 +147,7 @@ check "not again before it has gone on for twenty times as long as that took" [ 
 rm "$W/squeezed"
 cat > "$W/bin/xz" << END
 #!/bin/sh
-case \$1 in -1) if mkdir '$W/slow' 2> /dev/null; then echo \$\$ > '$W/slow/xz'; sleep 7200; fi ;; esac
+case \$1 in -0) if mkdir '$W/slow' 2> /dev/null; then echo \$\$ > '$W/slow/xz'; sleep 7200; fi ;; esac
 exec $(command -v xz) "\$@"
 END
 mv "$pack" "$W/before"
@@ -163,7 +163,7 @@ check "and nobody who packs" packs_no_more
 mv "$W/before" "$pack"
 rm "$W/bin/xz" "$STOPPED.after"
 # repack FOLDER PACK: a run that was unpacked there
-repack() { tar -cf - -C "$1" dense.jsonl.run dense.jsonl.run.mark | xz -1 > "$2"; }
+repack() { tar -cf - -C "$1" dense.jsonl.run dense.jsonl.run.mark | xz -0 > "$2"; }
 # What another machine with another commit of the program had packed.
 mkdir "$W/repack"
 xz -dc "$pack" | tar -xf - -C "$W/repack"
