@@ -24,6 +24,9 @@ usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
   --compute-on DEVICE  with --costs: computing on another one, as p102-100, the GPU of the gTop-k paper
   --steps N            timed steps (default 5, after 2 that are not, or so many as -- --warmup says)
   --scale S            an S-th of the entries over an S-th of the bandwidth: about the same times in less memory
+  --eager BYTES        messages of up to so many leave without waiting for their receiver (default 65536, of which an
+                       S-th where --scale S; 0: all wait)
+  --allreduce ring     the sums of MPI, and so dense, as a ring, whatever their length (default: as Open MPI would choose)
   --check              verify the sums (20 bytes an entry and rank more; a dense gradient is then a real one)
   --out FILE           add the rows to this file (default: standard output)
   --force              run also what seems not to fit into memory
@@ -32,13 +35,14 @@ Wall time and memory of each P go to standard error. Exit status 2: a mistake in
 END
 }
 
+eager=65536 eager_given='' allreduce=''
 net='' ranks='' per_node=1 algos=gtopk n_given='' density=0.001 pattern=uniform device='' word_cost=''
 steps=5 scale=1 out='' check='' force='' calibrate='' bench=''
 costs='' model='' on='' compute_on='' wire_given='' select='' # given: of the three times, those on the command line
 # The program is given its options as one text that is cut at blanks (by smpirun too), so none may hold one.
 options_plain=yes compute='' select_cost=''
 options 'check!check force!force calibrate!calibrate net p:ranks ranks-per-node:per_node algo:algos n:n_given density pattern device
-    steps scale word-cost out costs model on compute-on wire:wire_given select compute select-cost --' "$@"
+    steps scale eager:eager_given allreduce word-cost out costs model on compute-on wire:wire_given select compute select-cost --' "$@"
 eval "set -- $words"
 for word in "$@"; do
     case $word in '' | *[!A-Za-z0-9_.,:/+=@%-]*) fail "-- \"$word\": letters, digits and _.,:/+=@%- only, please" ;; esac
@@ -58,6 +62,8 @@ number --ranks-per-node "$per_node" 1 whole
 number --steps "$steps" 1 whole
 number --scale "$scale" 1
 [ -z "$word_cost" ] || number --word-cost "$word_cost" 0
+[ -z "$eager_given" ] || number --eager "$eager_given" 0 whole
+case $allreduce in '' | ring) ;; *) fail "--allreduce $allreduce: there is ring; left out, what Open MPI would choose" ;; esac
 [ -n "$calibrate" ] || [ -n "$net" ] || fail "--net is needed: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file"
 [ -n "$calibrate" ] || [ -n "$ranks" ] || fail "--p is needed: how many ranks, as 4,8,16"
 for P in $(echo "$ranks" | tr , ' '); do
@@ -136,7 +142,6 @@ platform() {
 # simulate P ARGS...: the program's standard output to $scratch/stdout, its status. The network is alpha and beta and
 # nothing else (CM02 without its factors), the collectives are those that Open MPI chooses, local work takes no time.
 # Messages up to `eager` bytes leave without waiting for their receiver.
-eager=65536
 simulate() {
     simulate_p=$1
     shift
@@ -146,7 +151,7 @@ simulate() {
         --cfg=network/latency-factor:1 --cfg=network/bandwidth-factor:1 --cfg=network/weight-S:0 \
         --cfg=smpi/host-speed:10Gf --cfg=smpi/simulate-computation:no --cfg=smpi/cpu-threshold:0 \
         --cfg=smpi/grow-injected-times:no --cfg=smpi/coll-selector:ompi --cfg=smpi/send-is-detached-thresh:"$eager" \
-        --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
+        ${allreduce:+--cfg=smpi/allreduce:lr} --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
         "$simulated" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null &
     running=$!
     wait "$running"
@@ -233,7 +238,7 @@ scaled() { awk -v c="$1" -v s="$scale" 'BEGIN { printf "%.17g", c * s }'; }
 [ -z "$device" ] || bench="--device $device $bench"
 [ -n "$check" ] || bench="--no-check $bench"
 [ "$per_node" = 1 ] || bench="--ranks-per-node $per_node $bench"
-eager=$(awk -v s="$scale" 'BEGIN { printf "%d", 65536 / s }')
+eager=$(awk -v bytes="${eager_given:-$eager}" -v s="$scale" 'BEGIN { printf "%d", bytes / s }')
 
 # costs_of ALGO: the options that give it its times
 costs_of() {
@@ -246,6 +251,8 @@ costs_of() {
 # What simulate.sh knows of a row and the program does not.
 described=''
 [ "$scale" = 1 ] || described=",\"scale\":$scale"
+[ -z "$eager_given" ] || described="$described,\"eager_bytes\":$eager_given"
+[ -z "$allreduce" ] || described="$described,\"allreduce\":\"$allreduce\""
 [ -z "$costs" ] || described="$described,\"model\":\"$model\",\"on\":\"$on\",\"compute_on\":\"$compute_on\""
 # run P ALGOS: rows of these algorithms
 run() {

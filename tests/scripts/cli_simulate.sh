@@ -45,6 +45,18 @@ for P in 2 4 8; do
 done
 simulated --net 1gbe --p 2 --algo gtopk --n 100000 --density 0.1 --steps 2
 check "gtopk, P = 2, k = 10000: 2 (alpha + 2 k beta)" about "$(value median_s)" "2 * ($A + 20000 * $B)"
+# Down the tree messages that leave without waiting share the root's link.
+down() { simulated --net 1gbe --p 8 --algo gtopk --n 100000 --density 0.01 --steps 2 "$@"; }
+down
+shared=$(value median_s)
+down --eager 65536
+check "gtopk, P = 8, k = 1000: what leaves without waiting by default" [ "$(value median_s) $(value eager_bytes)" = "$shared 65536" ]
+down --eager 0
+check "where all messages wait: 2 log P (alpha + 2 k beta)" about "$(value median_s)" "6 * ($A + 2000 * $B)"
+check "which is less" awk "BEGIN { exit !($shared > 1.01 * $(value median_s)) }"
+simulated --net 1gbe --p 8 --algo dense --n 1000 --steps 2 --allreduce ring
+check "dense as a ring, P = 8: 2 (P-1) alpha + 2 n (P-1)/P beta" about "$(value median_s)" "14 * $A + 1750 * $B"
+check "the row says so" [ "$(value allreduce)" = '"ring"' ]
 simulated --net 1gbe --p 4 --algo dense-ovlp --n 100000 --steps 2 -- --overlap-bytes 100000
 check "dense-ovlp, P = 4: four sums, one after the other" about "$(value median_s)" "4 * 4 * $A + 150000 * $B"
 simulated --net 1gbe --p 4 --algo dense-ovlp --n 100000 --steps 2 --compute 0.3 -- --overlap-bytes 100000
@@ -145,6 +157,8 @@ wrong "an option without its value" "--n needs a value" --net 1gbe --p 4 --n
 wrong "a blank in a value" "only, please" --net 1gbe --p 4 --pattern "real:my file"
 wrong "a length and a model" "has its own" --net 1gbe --p 4 --pattern layers:resnet20 --n 100
 wrong "a model that is to be scaled" "cannot shorten" --net 1gbe --p 4 --pattern layers:resnet20 --scale 2
+wrong "bytes that are no number" "--eager 64K" --net 1gbe --p 4 --eager 64K
+wrong "sums that there are not" "--allreduce tree: there is ring" --net 1gbe --p 4 --allreduce tree
 wrong "a scale below 1" "from 1 on" --net 1gbe --p 4 --scale 0.5
 table="--net 1gbe --p 2 --costs $W/costs.csv --density 0.01"
 # lacks NAME TEXT OPTION...: what is not in the table, and what is there
