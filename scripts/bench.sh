@@ -11,13 +11,7 @@ parts=${SPARSETRAIN_BENCH:-select wire exchange train step hook}
 need_program
 . scripts/mpi-env.sh
 
-python=$(command -v python3 || true)
-for candidate in /usr/bin/python3 python3; do
-    if "$candidate" -c 'import torch' >/dev/null 2>&1; then
-        python=$candidate
-        break
-    fi
-done
+find_torch || true
 
 peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so and shows what it can
     peer_script=scripts/bench/$1

@@ -43,6 +43,14 @@ unsqueezed() {
     if has xz; then xz -dc; else python3 -c 'import lzma, shutil, sys
 shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'; fi
 }
+# find_torch: sets python to one that has PyTorch; false where none has, and python is python3, or empty
+find_torch() {
+    for python in /usr/bin/python3 python3; do
+        if "$python" -c 'import torch' >/dev/null 2>&1; then return 0; fi
+    done
+    python=$(command -v python3 || true)
+    return 1
+}
 # whole OPTION TEXT WHAT: fails where the text is no whole number
 whole() { case $2 in '' | *[!0-9]*) fail "$1 takes whole $3, not \"$2\"" ;; esac; }
 # in_words LIST: a list with commas between as words
