@@ -32,6 +32,17 @@ weak() {
     job "$1-p$2.jsonl" sh scripts/simulate.sh --net 1gbe --p "$2" --algo dense,topka,gtopk --n "$n" --density "$cluster_density" --scale "$scale" \
         --compute "$compute" --steps 3
 }
+# What the paper measured on its 1 Gbit/s is far above what its alpha and beta give, and near what a tenth of that bandwidth does (the
+# start-ups as they are): narrow MODEL P ALGO OPTION...: MODEL-pP-tenth.jsonl, so; of dense as the ring that the paper reckons with.
+narrow() {
+    model_is "$1"
+    narrow_job=$1-p$2-tenth.jsonl narrow_p=$2 narrow_algo=$3
+    shift 3
+    job "$narrow_job" sh scripts/simulate.sh --net scripts/reproduce/parts/tenth.net --p "$narrow_p" --algo "$narrow_algo" --n "$n" \
+        --density "$cluster_density" --scale "$scale" --compute "$compute" --steps 3 "$@"
+}
+# narrow_communication MODEL P ALGO: what such a step communicates, after narrow [s]
+narrow_communication() { calc "$(values "$1-p$2-tenth.jsonl" step_s --where "algo=$3") - $compute"; }
 # step_seconds MODEL P ALGO: computing and exchange [s]
 step_seconds() { values "$1-p$2.jsonl" step_s --where "algo=$3"; }
 # by_table ALGO P N: what a step communicates by Table I on the paper's alpha and beta, for `calc` [ms]
