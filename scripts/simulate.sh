@@ -26,7 +26,8 @@ usage: simulate.sh --net NAME|FILE --p LIST [OPTIONS] [-- BENCH OPTION...]
   --scale S            an S-th of the entries over an S-th of the bandwidth: about the same times in less memory
   --eager BYTES        messages of up to so many leave without waiting for their receiver (default 65536, of which an
                        S-th where --scale S; 0: all wait)
-  --allreduce ring     the sums of MPI, and so dense, as a ring, whatever their length (default: as Open MPI would choose)
+  --allreduce NAME     the sums of MPI, and so dense, whatever their length: ring, or tree, a reduction and then a broadcast
+                       (default: as Open MPI would choose)
   --check              verify the sums (20 bytes an entry and rank more; a dense gradient is then a real one)
   --out FILE           add the rows to this file (default: standard output)
   --force              run also what seems not to fit into memory
@@ -63,7 +64,13 @@ number --steps "$steps" 1 whole
 number --scale "$scale" 1
 [ -z "$word_cost" ] || number --word-cost "$word_cost" 0
 [ -z "$eager_given" ] || number --eager "$eager_given" 0 whole
-case $allreduce in '' | ring) ;; *) fail "--allreduce $allreduce: there is ring; left out, what Open MPI would choose" ;; esac
+sums=''
+case $allreduce in
+'') ;;
+ring) sums=--cfg=smpi/allreduce:lr ;;
+tree) sums=--cfg=smpi/allreduce:redbcast ;;
+*) fail "--allreduce $allreduce: there are ring and tree; left out, what Open MPI would choose" ;;
+esac
 [ -n "$calibrate" ] || [ -n "$net" ] || fail "--net is needed: 1gbe, 10gbe, 25gbe, 100gbe, aries, or a file"
 [ -n "$calibrate" ] || [ -n "$ranks" ] || fail "--p is needed: how many ranks, as 4,8,16"
 for P in $(echo "$ranks" | tr , ' '); do
@@ -146,12 +153,13 @@ simulate() {
     simulate_p=$1
     shift
     # one thread a rank: they run one after the other
+    # shellcheck disable=SC2086 # a word, or none
     OMP_NUM_THREADS=1 smpirun -quiet -np "$simulate_p" -platform "$scratch/platform.xml" -hostfile "$scratch/hosts" \
         --cfg=network/model:CM02 --cfg=network/TCP-gamma:0 --cfg=network/crosstraffic:no \
         --cfg=network/latency-factor:1 --cfg=network/bandwidth-factor:1 --cfg=network/weight-S:0 \
         --cfg=smpi/host-speed:10Gf --cfg=smpi/simulate-computation:no --cfg=smpi/cpu-threshold:0 \
         --cfg=smpi/grow-injected-times:no --cfg=smpi/coll-selector:ompi --cfg=smpi/send-is-detached-thresh:"$eager" \
-        ${allreduce:+--cfg=smpi/allreduce:lr} --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
+        $sums --cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6 --cfg=smpi/wtime:0 --log=root.thres:error \
         "$simulated" "$@" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null &
     running=$!
     wait "$running"
