@@ -88,7 +88,7 @@ alone() {
 }
 
 need_program
-home=$out # where results belong
+home=$out named_out=$out # where results belong; as the user named it
 if [ -n "$only" ]; then
     make_scratch
     script=$id out=$scratch
@@ -111,11 +111,14 @@ mkdir -p "$out"
 rm -f "$out/.broken" "$out/.missed"
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
-# A command as a person types it: the launcher by its name.
+# A command as a person types it: the launcher by its name, a file of the folder of results where it belongs.
 shown() {
     for shown_word in "$@"; do
         shift
-        [ "$shown_word" != "$MPIRUN" ] || shown_word=mpirun
+        case $shown_word in
+        "$MPIRUN") shown_word=mpirun ;;
+        "$out"/*) shown_word=$named_out${shown_word#"$out"} ;;
+        esac
         set -- "$@" "$shown_word"
     done
     quoted "$@" | sed 's/^ //'

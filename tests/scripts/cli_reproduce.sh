@@ -466,6 +466,16 @@ check "--keep: a job of another commit counts" [ "$(calls)" -eq 8 ]
 check "and the page names both commits" grep -q '^commit: .*anothercommit' "$W/quick/gtopk-table1/about.txt"
 reproduce gtopk-table1 --quick --out "$W/quick"
 check "without it, it is repeated" [ "$(calls) $(of_ranks 2)" = "9 2" ]
+# One of its jobs is given a file of the folder of results: its line names that, also where the work is done elsewhere.
+line_of_model() { awk -F '\t' '$1 == "model.jsonl" { print $4 }' "$jobs"; }
+model_line=$(line_of_model)
+check "a job names its file where the results are" sh -c "echo '$model_line' | grep -qF -- '--net $W/quick/gtopk-table1/alpha.net '"
+rm "$rows"
+reproduce gtopk-table1 --quick --out "$W/quick" --finished
+check "--finished knows it again" [ "$? $(grep -c 'bandwidth term' "$rows")" = '0 21' ]
+sed -i '/^model.jsonl/d' "$jobs"
+reproduce gtopk-table1 --quick --out "$W/quick" --job model.jsonl
+check "made alone, too" [ "$? $(line_of_model)" = "0 $model_line" ]
 check "results/ is as it was" [ "$(find results -type f -exec cksum {} + | sort | cksum)" = "$before" ]
 
 # -- training that was interrupted -----------------------------------------------------------------------------------------
