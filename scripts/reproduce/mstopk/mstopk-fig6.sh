@@ -7,7 +7,7 @@
 #     mstopk (scripts/bench/topk.py)
 # needs: any machine (2.5 GB of memory in full); the paper's claim about time is of a GPU. PyTorch (sh scripts/deps.sh torch) for
 #     rows of it
-# takes: full: 5 min; quick: 6 s
+# takes: full: 2.5 min; quick: 6 s
 # agrees: exact and dgc take at least 10 times as long as mstopk at each length (our reading of "negligible"), in direction where
 #     they take longer; on a CPU, too, though the claim is of a GPU: what is called exact there is our own exact top-k,
 #     which is as fast as mstopk, and not nn.topk. It selects at least 99% of the entries that exact does
