@@ -11,7 +11,7 @@ parts=${SPARSETRAIN_BENCH:-select wire exchange train step hook}
 need_program
 . scripts/mpi-env.sh
 
-find_torch || true
+find_python 'import torch' || python=$(command -v python3 || true)
 
 peer() { # peer SCRIPT OPTION...: next to PyTorch; without it the script says so and shows what it can
     peer_script=scripts/bench/$1

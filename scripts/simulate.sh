@@ -36,7 +36,7 @@ Wall time and memory of each P go to standard error. Exit status 2: a mistake in
 END
 }
 
-eager=65536 eager_given='' allreduce=''
+eager_given='' allreduce=''
 net='' ranks='' per_node=1 algos=gtopk n_given='' density=0.001 pattern=uniform device='' word_cost=''
 steps=5 scale=1 out='' check='' force='' calibrate='' bench=''
 costs='' model='' on='' compute_on='' wire_given='' select='' # given: of the three times, those on the command line
@@ -63,7 +63,8 @@ number --ranks-per-node "$per_node" 1 whole
 number --steps "$steps" 1 whole
 number --scale "$scale" 1
 [ -z "$word_cost" ] || number --word-cost "$word_cost" 0
-[ -z "$eager_given" ] || number --eager "$eager_given" 0 whole
+eager=${eager_given:-65536}
+number --eager "$eager" 0 whole
 sums=''
 case $allreduce in
 '') ;;
@@ -246,7 +247,7 @@ scaled() { awk -v c="$1" -v s="$scale" 'BEGIN { printf "%.17g", c * s }'; }
 [ -z "$device" ] || bench="--device $device $bench"
 [ -n "$check" ] || bench="--no-check $bench"
 [ "$per_node" = 1 ] || bench="--ranks-per-node $per_node $bench"
-eager=$(awk -v bytes="${eager_given:-$eager}" -v s="$scale" 'BEGIN { printf "%d", bytes / s }')
+eager=$(awk -v bytes="$eager" -v s="$scale" 'BEGIN { printf "%d", bytes / s }')
 
 # costs_of ALGO: the options that give it its times
 costs_of() {

@@ -43,12 +43,12 @@ unsqueezed() {
     if has xz; then xz -dc; else python3 -c 'import lzma, shutil, sys
 shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'; fi
 }
-# find_torch: sets python to one that has PyTorch; false where none has, and python is python3, or empty
-find_torch() {
+# find_python CODE: sets python to the path of one that runs this, as 'import torch'; empty, and false, where none does
+find_python() {
     for python in /usr/bin/python3 python3; do
-        if "$python" -c 'import torch' >/dev/null 2>&1; then return 0; fi
+        if python=$(command -v "$python") && "$python" -c "$1" >/dev/null 2>&1; then return 0; fi
     done
-    python=$(command -v python3 || true)
+    python=''
     return 1
 }
 # whole OPTION TEXT WHAT: fails where the text is no whole number

@@ -88,7 +88,7 @@ alone() {
 }
 
 need_program
-home=$out named_out=$out # where results belong; as the user named it
+home=$out # where results belong
 if [ -n "$only" ]; then
     make_scratch
     script=$id out=$scratch
@@ -98,11 +98,11 @@ elif [ -n "$finished" ]; then
     make_scratch
     script=$id out=$scratch/$id
     mkdir -p "$home" "$out"
-    home=$(absolute "$home")
-    ln -s "$home/jobs.tsv" "$out/jobs.tsv"
+    home_there=$(absolute "$home") # for links
+    ln -s "$home_there/jobs.tsv" "$out/jobs.tsv"
     [ ! -f "$home/about.txt" ] || cp "$home/about.txt" "$out/"
     [ ! -f "$home/jobs.tsv" ] || cut -f 1 "$home/jobs.tsv" | while IFS= read -r home_file; do
-        [ ! -f "$home/$home_file" ] || ln -s "$home/$home_file" "$out/$home_file"
+        [ ! -f "$home/$home_file" ] || ln -s "$home_there/$home_file" "$out/$home_file"
     done
 else
     alone
@@ -117,7 +117,7 @@ shown() {
         shift
         case $shown_word in
         "$MPIRUN") shown_word=mpirun ;;
-        "$out"/*) shown_word=$named_out${shown_word#"$out"} ;;
+        "$out"/*) shown_word=$home${shown_word#"$out"} ;;
         esac
         set -- "$@" "$shown_word"
     done

@@ -165,7 +165,7 @@ static void multiply(const struct product *p) {
 }
 
 static void overwrite_workspace(const struct product *p) {
-    if (p->workspace) hostcuda_overwrite_workspace(p->workspace, p->workspace_bytes);
+    hostcuda_overwrite_workspace(p->workspace, p->workspace_bytes);
 }
 
 static void run_product(const void *argument) {

@@ -52,7 +52,8 @@ void hostcuda_apart(const char *function, const void *output, size_t output_byte
 bool hostcuda_fails(const char *function);
 
 /* Said by work that runs, of memory [bytes] that the caller lends to the library for it: nothing of the caller's may
- * live there. All of it is overwritten the first time, then its ends and a stretch that moves on from call to call. */
+ * live there. All of it is overwritten the first time, then its ends and a stretch that moves on from call to call.
+ * NULL: none. */
 void hostcuda_overwrite_workspace(void *start, size_t bytes);
 
 /* Said by work that runs: so long it would have taken a GPU. Events tell that time, not the host's, so that what a

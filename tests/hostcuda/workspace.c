@@ -1,5 +1,5 @@
 /* workspace.c: see hostcuda_overwrite_workspace in hostcuda.h. Training lends 32 MiB for every product of matrices,
- * which took half of its time to be overwritten. */
+ * which took nearly half of its time to be overwritten. */
 #include <string.h>
 
 #include "tests/hostcuda/internal.h"
@@ -23,7 +23,7 @@ static struct workspace *find(char *start, size_t bytes) {
 }
 
 void hostcuda_overwrite_workspace(void *start, size_t bytes) {
-    if (bytes == 0) return;
+    if (!start || bytes == 0) return;
     struct workspace *w = find(start, bytes);
     if (!w || bytes <= STRETCH) {
         memset(start, HOSTCUDA_POISON, bytes);

@@ -9,13 +9,7 @@ if "$PROGRAM" list 2> /dev/null | grep -q 'utf8proc'; then
     finish
     exit
 fi
-python=''
-for candidate in python3 /usr/bin/python3; do
-    if command -v $candidate > /dev/null && $candidate -c 'import torch' 2> /dev/null; then
-        python=$(command -v $candidate)
-        break
-    fi
-done
+python=$(. scripts/lib/common.sh && find_python 'import torch' && echo "$python")
 sh scripts/reproduce/parts/made-up-pairs.sh "$W/text"
 page=$W/page/README.md
 # base OPTION...: with the PyTorch of $of; its status

@@ -9,13 +9,7 @@ leave() { # leave WHY: all is skipped
     finish
     exit
 }
-python=''
-for candidate in python3 /usr/bin/python3; do
-    if command -v $candidate > /dev/null && $candidate -c 'import torch.distributed as d; assert d.is_available()' 2> /dev/null; then
-        python=$(command -v $candidate)
-        break
-    fi
-done
+python=$(. scripts/lib/common.sh && find_python 'import torch.distributed as d; assert d.is_available()' && echo "$python")
 [ -n "$python" ] || leave "no Python here has PyTorch (sh scripts/deps.sh torch)"
 [ -z "${SAN:-}" ] || leave "Python is not built with sanitizers"
 case $BUILD in /*) SPARSETRAIN_LIBRARY=$BUILD/libsparsetrain.so.0 ;; *) SPARSETRAIN_LIBRARY=$PWD/$BUILD/libsparsetrain.so.0 ;; esac

@@ -18,18 +18,18 @@ against words
 echo '"" computing communication' >"$out/figure.dat"
 for model in $models; do
     weak "$model" $P
-    communication=$(calc "$(step_seconds "$model" $P gtopk) - $compute")
-    share=$(calc "100 * $communication / ($compute + $communication)")
+    seconds=$(communication "$model" $P gtopk)
+    share=$(calc "100 * $seconds / ($compute + $seconds)")
     printf '"%s" %s %s\n' "$name" "$(calc "100 - $share")" "$share" >>"$out/figure.dat"
     # The paper prints no numbers: "prevails" is more than half of the step.
     case $model in resnet*) rule='at most 1' ;; *) rule='at least 1' ;; esac
-    row "$name, gtopk, P = $P" 'communication over computing' '' '' 'Fig. 11' "$(calc "$communication / $compute")" simulated "$rule" \
+    row "$name, gtopk, P = $P" 'communication over computing' '' '' 'Fig. 11' "$(calc "$seconds / $compute")" simulated "$rule" \
         'the network alone, as the cost model has it'
 done
 for model in $models; do
     narrow "$model" $P gtopk
     row "$name, gtopk, P = $P, a tenth of the bandwidth" 'communication over computing' '' '' 'Fig. 11' \
-        "$(calc "$(narrow_communication "$model" $P gtopk) / $compute")" simulated none 'not compared: a network near which its measured times of dense are (gtopk-table4)'
+        "$(calc "$(communication "$model" $P-tenth gtopk) / $compute")" simulated none 'not compared: a network near which its measured times of dense are (gtopk-table4)'
 done
 figure figure.png "$out/figure.dat" bars.gp parts=2 title="A step with gtopk, $P ranks, 1 Gbit/s, simulated" ylabel='part of the step [%]' yrange=0:100 \
     note='the paper prints no numbers; its bars have a part for compression, which takes no time here'

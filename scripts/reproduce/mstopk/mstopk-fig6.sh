@@ -48,13 +48,8 @@ for device in cpu cuda; do
     rm -f "$out/.ratios"
 done
 # What the paper calls exact is PyTorch's topk.
-torch=''
-if find_torch; then
-    torch=yes PATH=$(dirname "$(command -v "$python")"):$PATH # the line of the job is the same on every machine
-elif [ -n "$finished" ] && [ -f "$out/torch.jsonl" ]; then
-    torch=yes
-fi
-if [ -n "$torch" ]; then
+if find_python 'import torch' || { [ -n "$finished" ] && [ -f "$out/torch.jsonl" ]; }; then
+    PATH=${python:+$(dirname "$python"):}$PATH # the line of the job is the same on every machine
     each_length=$(echo "$lengths" | awk -F : '{ for (n = $1; n <= $2 && n < 5e7; n *= $3) { printf "%s%d", sep, n; sep = "," } }')
     job torch.jsonl python3 scripts/bench/topk.py "$program" --select mstopk --n "$each_length" --density "$density" --rounds "$(pick 3 1)" \
         --repeat "$(pick 20 5)" --json

@@ -6,6 +6,7 @@
 #
 #     weak vgg16 32        # vgg16-p32.jsonl: dense, topka and gtopk
 #     step_seconds vgg16 32 gtopk
+#     communication vgg16 32 gtopk
 . scripts/reproduce/lib.sh
 
 need_simulator
@@ -26,25 +27,26 @@ model_is() {
     batch=$(published gtopk-single-gpu.csv batch model="$name")
 }
 cluster_density=$(published gtopk-models.csv density_after_warmup model=VGG-16)
-# weak MODEL P: the batch of a GPU stays what it is
-weak() {
+# cluster_steps MODEL P NAME NET ALGOS OPTION...: MODEL-pPNAME.jsonl; the batch of a GPU stays what it is
+cluster_steps() {
     model_is "$1"
-    job "$1-p$2.jsonl" sh scripts/simulate.sh --net 1gbe --p "$2" --algo dense,topka,gtopk --n "$n" --density "$cluster_density" --scale "$scale" \
-        --compute "$compute" --steps 3
+    steps_file=$1-p$2$3.jsonl steps_p=$2 steps_net=$4 steps_algos=$5
+    shift 5
+    job "$steps_file" sh scripts/simulate.sh --net "$steps_net" --p "$steps_p" --algo "$steps_algos" --n "$n" --density "$cluster_density" \
+        --scale "$scale" --compute "$compute" --steps 3 "$@"
 }
+weak() { cluster_steps "$1" "$2" '' 1gbe dense,topka,gtopk; } # weak MODEL P
 # What the paper measured on its 1 Gbit/s is far above what its alpha and beta give, and near what a tenth of that bandwidth does (the
 # start-ups as they are): narrow MODEL P ALGO OPTION...: MODEL-pP-tenth.jsonl, so; of dense as the ring that the paper reckons with.
 narrow() {
-    model_is "$1"
-    narrow_job=$1-p$2-tenth.jsonl narrow_p=$2 narrow_algo=$3
+    narrow_model=$1 narrow_p=$2 narrow_algo=$3
     shift 3
-    job "$narrow_job" sh scripts/simulate.sh --net scripts/reproduce/parts/tenth.net --p "$narrow_p" --algo "$narrow_algo" --n "$n" \
-        --density "$cluster_density" --scale "$scale" --compute "$compute" --steps 3 "$@"
+    cluster_steps "$narrow_model" "$narrow_p" -tenth scripts/reproduce/parts/tenth.net "$narrow_algo" "$@"
 }
-# narrow_communication MODEL P ALGO: what such a step communicates, after narrow [s]
-narrow_communication() { calc "$(values "$1-p$2-tenth.jsonl" step_s --where "algo=$3") - $compute"; }
-# step_seconds MODEL P ALGO: computing and exchange [s]
+# step_seconds MODEL P ALGO: computing and exchange [s]; P with what follows it in the name of the file, as 32-tenth
 step_seconds() { values "$1-p$2.jsonl" step_s --where "algo=$3"; }
+# communication MODEL P ALGO: the exchange alone [s]; for the model of the last model_is
+communication() { calc "$(step_seconds "$1" "$2" "$3") - $compute"; }
 # by_table ALGO P N: what a step communicates by Table I on the paper's alpha and beta, for `calc` [ms]
 by_table() {
     table_k=$(calc "int($3 * $cluster_density)")

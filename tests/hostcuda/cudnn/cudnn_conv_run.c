@@ -150,7 +150,7 @@ void hostcudnn_conv_run(const void *argument) {
     t.filter = hostcuda_scratch(t.filter_count * sizeof(float));
     t.pixels = hostcuda_scratch(t.pixel_count * sizeof(float));
     t.columns = hostcuda_scratch((size_t)t.taps * (size_t)t.band * (size_t)v->q * sizeof(float));
-    if (v->workspace) hostcuda_overwrite_workspace(v->workspace, v->workspace_bytes);
+    hostcuda_overwrite_workspace(v->workspace, v->workspace_bytes);
     if (v->pass == CONV_FILTER)
         zero(t.filter, t.filter_count);
     else

@@ -185,7 +185,7 @@ void hostcudnn_lstm_forward(const void *argument) {
     struct lstm net = *(const struct lstm *)argument;
     bool training = net.reserve;
     size_t rows = (size_t)net.steps * (size_t)net.batch;
-    if (net.workspace) hostcuda_overwrite_workspace(net.workspace, net.workspace_bytes);
+    hostcuda_overwrite_workspace(net.workspace, net.workspace_bytes);
     if (!training) net.reserve = hostcuda_scratch(hostcudnn_lstm_reserve(&net) * sizeof *net.reserve);
     float *weights = rounded(&net, net.weights, hostcudnn_lstm_weights(&net));
     float *x = hostcuda_scratch(rows * (size_t)net.inputs * sizeof *x);
@@ -256,7 +256,7 @@ void hostcudnn_lstm_backward_data(const void *argument) {
     size_t widest = (size_t)(net->inputs > net->hidden ? net->inputs : net->hidden);
     expect(net, "cudnnRNNBackwardData_v8", AFTER_FORWARD);
     expect_y(net, "cudnnRNNBackwardData_v8");
-    if (net->workspace) hostcuda_overwrite_workspace(net->workspace, net->workspace_bytes);
+    hostcuda_overwrite_workspace(net->workspace, net->workspace_bytes);
     float *weights = rounded(net, net->weights, hostcudnn_lstm_weights(net));
     float *dy = hostcuda_scratch(rows * widest * sizeof *dy), *dx = hostcuda_scratch(rows * widest * sizeof *dx);
     reorder(net, dy, (float *)(uintptr_t)net->dy, net->hidden, false);
@@ -310,7 +310,7 @@ void hostcudnn_lstm_backward_weights(const void *argument) {
     size_t rows = (size_t)net->steps * (size_t)net->batch;
     expect(net, "cudnnRNNBackwardWeights_v8", AFTER_DATA);
     expect_y(net, "cudnnRNNBackwardWeights_v8");
-    if (net->workspace) hostcuda_overwrite_workspace(net->workspace, net->workspace_bytes);
+    hostcuda_overwrite_workspace(net->workspace, net->workspace_bytes);
     float *x = hostcuda_scratch(rows * (size_t)net->inputs * sizeof *x);
     reorder(net, x, (float *)(uintptr_t)net->x, net->inputs, false);
     for (int layer = 0; layer < net->layers; layer++) layer_weights(net, layer, layer ? kept_of(net, layer - 1).h : x);
