@@ -38,6 +38,7 @@ struct bench_request {
     int64_t seed;
     double timeout;
     bool unchecked, check, json, phases;
+    bool wire_check;               /* each row once more with comm_set_wire_check */
     struct exchange_own own;       /* what algorithms and selectors declare */
     size_t bucket_bytes;           /* dense-ovlp */
     double compute;                /* forward and backward of a step [s]; NaN: none */
@@ -84,6 +85,8 @@ struct bench_case {
     bool unread;             /* the gradient's contents do not matter: it lies in memory of comm_unread_alloc */
     struct bench_step *step; /* [repeat]: the timed steps of this rank */
     double global_nnz;       /* mean over the timed steps */
+    double median;           /* of the timed steps, of the slowest rank [s]; bench_print_row sets it */
+    double bare;             /* a row with comm_set_wire_check: the median of the row without; else NaN */
     uint64_t wrong;
     bool above_bound; /* words over the bound */
     bool selected;    /* this step's selection was charged */

@@ -47,6 +47,8 @@ static const struct option_row rows[] = {
     {"phases", NULL, OPTION_FLAG, NULL, "a second line under each row: where the time went", AT(phases)},
     {"timeout", "S", OPTION_REAL, "300", WATCHING_HELP, AT(timeout), .max = 1e9},
     {"json", NULL, OPTION_FLAG, NULL, "one JSON object per row instead of the table", AT(json)},
+    {"wire-check", NULL, OPTION_FLAG, NULL,
+     "each row a second time, with the checks of train --wire-check, and how much longer that takes", AT(wire_check)},
     {"trace", "FILE", OPTION_WORD, NULL, "a Chrome trace of the phases of every rank", AT(trace)},
     {NULL, AT(own)},
     {"overlap-bytes", "B", OPTION_SIZE, "4194304", "dense-ovlp: bytes of one allreduce", AT(bucket_bytes), .min = 4,

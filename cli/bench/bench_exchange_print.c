@@ -151,6 +151,10 @@ static void print_compute(const struct bench_case *b, const struct row *row) {
                100 * compute / row->whole);
 }
 
+static void print_wire_check(const struct bench_case *b, const struct row *row) {
+    if (!isnan(b->bare)) printf("# %19s with --wire-check: %.2f times the row above\n", "", row->median / b->bare);
+}
+
 static void print_table_row(const struct bench_case *b, const struct row *row) {
     char text[7][16], ratio[16] = "-";
     if (!isnan(row->ratio)) snprintf(ratio, sizeof ratio, "%.3f", row->ratio);
@@ -160,6 +164,7 @@ static void print_table_row(const struct bench_case *b, const struct row *row) {
            brief(row->received_max, text[2]), brief(row->received_mean, text[3]), brief(row->bound, text[4]), ratio,
            brief(row->local_nnz, text[5]), brief(b->global_nnz, text[6]), (unsigned long long)b->wrong);
     print_compute(b, row);
+    print_wire_check(b, row);
     if (!b->request->phases) return;
     static const enum phase shown[] = {PHASE_SELECT, PHASE_PACK, PHASE_COMMUNICATE, PHASE_MERGE, PHASE_OTHER};
     printf("# %19s", "");
@@ -257,6 +262,8 @@ static void print_json_row(const struct bench_case *b, const struct row *row) {
     json_number(&j, "update_s", row->phase[PHASE_UPDATE]);
     json_number(&j, "select_s", row->select);
     json_setting(&j, b->request, row);
+    if (!isnan(b->bare)) json_boolean(&j, "wire_check", true);
+    if (!isnan(b->bare)) json_number(&j, "without_wire_check_s", b->bare);
     json_string(&j, "device", b->request->device->label());
     json_string(&j, "device_about", b->request->device->describe());
     json_string(&j, "version", version_number());
@@ -272,6 +279,7 @@ void bench_print_row(struct bench_case *b) {
     struct row row;
     statistics(b, &row);
     b->above_bound = row.ratio > 1;
+    b->median = row.median;
     if (b->comm->rank > 0) return;
     if (b->request->json)
         print_json_row(b, &row);

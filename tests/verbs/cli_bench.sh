@@ -62,6 +62,12 @@ if grep -q 'EXCHANGE(oktopk)' comm/algorithms/exchanges.def; then
 fi
 right "--no-check does not verify, and says so" 1 2 bench $quick --algo topka --n 1000 --no-check
 check "--no-check says so" grep -q 'not verified' "$W/out"
+# The checks of --wire-check: whatever groups the algorithms make, and none is left on for the rows after it.
+right "--wire-check: every row twice" $((2 * algos)) 4 bench $quick --n 2000 --ranks-per-node 2 --wire-check
+check "says what the checks cost" [ "$(grep -c '^# *with --wire-check: [0-9]*\.[0-9]* times the row above$' "$W/out")" -eq "$algos" ]
+start 3 bench $quick --algo topka,gtopk --n 2000 --wire-check --json
+check "--wire-check --json: without, with, without, with" [ "$(sed 's/.*"wire_check":true,"without_wire_check_s":[0-9.e-]*,.*/with/; s/^{.*/without/' "$W/out" | tr '\n' ' ')" = 'without with without with ' ]
+check "the row with checks has the time of the one without" sh -c "sed -n 's/.*\"algo\":\"topka\".*\"median_s\":\([^,]*\),.*/\1/p' '$W/out' | head -n 1 | grep -qxF \"\$(sed -n 's/.*\"algo\":\"topka\".*\"without_wire_check_s\":\([^,]*\),.*/\1/p' '$W/out')\""
 start 3 bench --help
 check "--help speaks once" [ "$(grep -c '^usage: ' "$W/out")" -eq 1 ]
 
@@ -170,6 +176,7 @@ for p in 1 3; do
     mistake $p '--word-cost is for simulations' --word-cost 1e-9 --compute 1
     mistake $p '--network wants a value' --network ''
 done
+mistake 1 '--wire-check has nothing to check with one rank' --wire-check
 mistake 3 'do not divide' --ranks-per-node 2
 mistake 3 'do not divide' --ranks-per-node 2 --algo dense,hitopk
 right "no mistake where no algorithm goes by nodes" 2 3 bench $quick --n 1000 --ranks-per-node 2 --algo dense,topka
