@@ -424,7 +424,7 @@ check "a step on the simulated Aries is computing, selection of the right kind a
      printf "{\"algo\":\"oktopk\",\"median_s\":9,\"mean_s\":0.0013}\n" > "$out/oktopk-p16.jsonl"
      printf "{\"selector\":\"%s\",\"median_s\":%s,\"mean_s\":%s}\n" exact 0.01 7 reuse 0.042 8 gaussian 0.01 6 > "$out/select.jsonl"
      for algo in topka gaussiank oktopk dense-ovlp; do printf "%s " "$(step_seconds $algo 16)"; done
-     calc "$(steps_of 16) - $(steps_of 32) - 97.58625"; echo'
+     calc "$(epoch_steps VGG-16 16) - $(epoch_steps VGG-16 32) - 97.58625"; echo'
 skipping() {
     in_id "$1"
     [ $? -eq 77 ] && grep -qF -- "$2" "$W/why"

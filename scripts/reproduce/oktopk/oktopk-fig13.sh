@@ -5,7 +5,8 @@
 # runs: loss: BERT-tiny on WikiText-2, 4 ranks, 2,000 steps, of dense, of gaussiank (with its threshold adjusted, as the paper has it here), of
 #     oktopk with the thresholds of Algorithm 1, with those of the authors' code (code-bert) and with ours, led by the counts; on a GPU
 #     BERT-base (quick: a smaller one, made-up pairs, 40 steps; scripts/reproduce/parts/bert.sh has all of it). Time: a step of BERT's n on 32 ranks as oktopk-fig12 has it: communication
-#     simulated, computing and input the paper's at most, selection measured here (scripts/reproduce/parts/aries.sh)
+#     simulated, computing and input the paper's at most, selection measured here (scripts/reproduce/parts/aries.sh); beside it, not compared,
+#     the same on a tenth of the bandwidth, with selection as the paper's run times of another model have it
 # needs: WikiText-2 and BERT's vocabulary; SimGrid (sh scripts/deps.sh sim, make sim); for the paper's model a GPU
 # takes: full: 38 min on two cores beside other work; on a GPU not measured yet; quick: 15 s
 # agrees: training loss over the last twentieth of the steps: Ok-Topk's at most 0.10 nats above dense's, the paper's difference (in direction
@@ -58,7 +59,11 @@ look_up oktopk-text.csv value model=BERT subject='oktopk over gaussiank'
 direction 'full: at least 1'
 row 'BERT, P = 32' 'step of gaussiank over oktopk' x "$paper" "$source" "$(calc "$(step_seconds gaussiank 32) / $(step_seconds oktopk 32)")" simulated \
     'full: within 25% and at least 1' "$select_note"
+narrow 32
 claim
+row "BERT, $(narrow_item 32)" 'step of dense-ovlp over oktopk' x "$(calc "$(hours dense-ovlp) / $(hours oktopk)")" "$section" "$(narrow_ratio dense-ovlp 32)" \
+    simulated none "$narrow_note"
+row "BERT, $(narrow_item 32)" 'step of gaussiank over oktopk' x "$paper" "$source" "$(narrow_ratio gaussiank 32)" simulated none "$narrow_note"
 run_length=$bert_run
 smooth() { # smooth FILE: steps and mean training loss over a fiftieth of them
     values "$1" step,loss --type step | awk -v width="$(calc "$bert_steps / 50")" '
