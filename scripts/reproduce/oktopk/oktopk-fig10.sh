@@ -34,5 +34,6 @@ row 'oktopk, P = 64' 'time of a step (paper: shortest run time over its steps)' 
     "nearly all of it is the paper's own time of a step on 32: computing at most as long"
 narrow 64
 narrow_rows 64 'training time' 64
+narrow_runs 64 1 2 3 4
 cost_rows
 finish

@@ -114,6 +114,7 @@ row 'LSTM-AN4, P = 32' 'step of dense-ovlp over oktopk' x "$paper" "$source" "$(
 narrow 32
 claim
 row "LSTM-AN4, $(narrow_item 32)" 'step of dense-ovlp over oktopk' x "$paper" "$source" "$(narrow_ratio dense-ovlp 32)" simulated none "$narrow_note"
+narrow_runs 32 1 2 3
 run_length=$speech_run
 against words
 goal=$(calc "1.05 * $(rate_of dense-ovlp)")

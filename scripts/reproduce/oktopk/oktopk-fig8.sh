@@ -8,7 +8,7 @@
 #     the bandwidth (S = 5; quick: 50); selection measured on this machine's GPU or one CPU core; computing and input, which
 #     the paper does not print, at most 89 ms: the whole of the shortest run in Fig. 9a (scripts/reproduce/parts/aries.sh). The
 #     paper counts gtopk's selections in its tree as communication, and its messages pass through Python and the host. Beside it, not
-#     compared, by experiment: P = 32 on a tenth of the bandwidth, with the times of selections that the paper's run times of the
+#     compared, by experiment: the same on a tenth of the bandwidth, with the times of selections that the paper's run times of the
 #     other model have in them
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); a GPU for selection times that can be compared
 # takes: full: 5 min; quick: 20 s
@@ -59,7 +59,8 @@ for P in 16 32; do
         "$(calc "1000 * $(run_seconds VGG-16 $P "$label")")" \
         "$(published oktopk-fig9.csv source gpus=$P label="$label")" "$(calc "1000 * $(step_seconds oktopk $P)")" simulated none "$why"
 done
-narrow 32
+narrow 16 32
 narrow_rows 32 'training time' 32
+for P in 16 32; do narrow_runs $P 1 2 3 4; done
 cost_rows
 finish

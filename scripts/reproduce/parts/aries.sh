@@ -22,14 +22,17 @@
 #     narrow 32                   # the jobs on a tenth of the bandwidth, as in cluster.sh of another paper's cluster
 #     narrow_seconds oktopk 32    # [s], with the selection that the paper's run times have in them (their_selection)
 #     narrow_rows 32 'training time' 32 # both speed-ups so, compared with nothing
+#     narrow_runs 32 1 2 3 4      # and beside each printed run time the step that is nearest
 need_simulator
 
 # run_seconds MODEL GPUS LABEL: a step of the run of Fig. 9 (VGG-16) or 11 (LSTM) with this label [s], by its minutes for 160 epochs
 run_seconds() {
-    case $1 in VGG-16) run_figure=9 run_on=16 ;; LSTM) run_figure=11 run_on=32 ;; esac
+    run_on=$(case $1 in VGG-16) echo 16 ;; *) echo 32 ;; esac)
     run_epochs=$(published oktopk-text.csv value model="$1" gpus="$run_on" subject=training quantity=epochs)
-    calc "60 * $(published "oktopk-fig$run_figure.csv" runtime_min gpus="$2" label="$3") / ($run_epochs * $(epoch_steps "$1" "$2"))"
+    calc "60 * $(run_label "$1" "$2" "$3" runtime_min) / ($run_epochs * $(epoch_steps "$1" "$2"))"
 }
+# run_label MODEL GPUS LABEL COLUMN: of that label
+run_label() { published "$(case $1 in VGG-16) echo oktopk-fig9.csv ;; *) echo oktopk-fig11.csv ;; esac)" "$4" gpus="$2" label="$3"; }
 # epoch_steps MODEL GPUS: of CIFAR-10, or of the 948 utterances of AN4
 epoch_steps() {
     case $1 in
@@ -205,4 +208,20 @@ narrow_rows() {
 }
 narrow_ratio() { # narrow_ratio ALGO P: its step over oktopk's
     calc "$(narrow_seconds "$1" "$2") / $(narrow_seconds oktopk "$2")"
+}
+# narrow_runs P LABEL...: beside the step of each run with a printed time, whose algorithm the text does not say, the nearest of ours
+narrow_runs() {
+    runs_p=$1
+    shift
+    for algo in $algos; do printf '%s %s\n' "$algo" "$(narrow_seconds "$algo" "$runs_p")"; done >"$out/.steps"
+    for label in "$@"; do
+        paper=$(calc "1000 * $(run_seconds "$aries_model" "$runs_p" "$label")")
+        nearest=$(awk -v paper="$paper" '
+            NF == 2 && $2 > 0 { off = log(1000 * $2 / paper); if (off < 0) off = -off; if (name == "" || off < least) { least = off; name = $1; ms = 1000 * $2 } }
+            END { if (name != "") print name, ms }' "$out/.steps")
+        row "$(narrow_item "$runs_p")" "step of the run of $(run_label "$aries_model" "$runs_p" "$label" runtime_min) minutes, and the nearest of ours" ms "$paper" \
+            "$(run_label "$aries_model" "$runs_p" "$label" source)" "${nearest#* }" simulated none \
+            "${nearest%% *}'s; which algorithm the paper's is its text does not say${nearest:+; $narrow_note}"
+    done
+    rm -f "$out/.steps"
 }
