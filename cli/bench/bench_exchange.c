@@ -86,10 +86,9 @@ static bool make_gradient(struct bench_case *b, struct pattern *p, size_t t, str
     return true;
 }
 
-/* One step from b->grad, which all ranks begin together; s: what it took on this rank. What is timed begins when
- * backward, where there is one, has ended, and ends with u on
- * this rank, and what the device was given done; writing u/P into the dense update comes after it, in a phase of its
- * own. */
+/* One step from b->grad, which all ranks begin together; s: what it took on this rank. What is timed ends with u on
+ * this rank, and what the device was given done, and has no computing in it, but what an exchange that overlaps keeps
+ * backward waiting; writing u/P into the dense update comes after it, in a phase of its own. */
 static void timed_step(struct bench_case *b, struct bench_step *s, struct exchange_sum *sum) {
     struct comm *c = b->comm;
     const struct comm_counters before = c->counters[TRAFFIC_EXCHANGE];
@@ -100,7 +99,6 @@ static void timed_step(struct bench_case *b, struct bench_step *s, struct exchan
     bench_costs_restart(b);
     double start = b->phases.since;
     bench_compute(b);
-    double begin = b->phases.since;
     exchange_step(b, sum);
     phase_enter(&b->phases, PHASE_SELECT);
     device->sync();
@@ -111,7 +109,7 @@ static void timed_step(struct bench_case *b, struct bench_step *s, struct exchan
     device->sync();
     phase_enter(&b->phases, PHASE_OTHER);
     const struct comm_counters *after = &c->counters[TRAFFIC_EXCHANGE];
-    *s = (struct bench_step){.seconds = end - begin,
+    *s = (struct bench_step){.seconds = end - start - b->phases.seconds[PHASE_COMPUTE],
                              .whole = end - start,
                              .sent = (double)(after->bytes_sent - before.bytes_sent) / 4,
                              .received = (double)(after->bytes_received - before.bytes_received) / 4,

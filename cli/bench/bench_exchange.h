@@ -61,7 +61,7 @@ const struct selector_ops *bench_selector(const struct bench_request *r, const s
 
 /* -- one case: an algorithm at one n and density, and what was measured -------------------------------------------- */
 struct bench_step {
-    double seconds;            /* of this rank, without forward and backward */
+    double seconds;            /* of this rank, without the computing of forward and backward */
     double whole;              /* with them [s] */
     double phase[PHASE_COUNT]; /* [s] */
     double sent, received;     /* 4-byte words */

@@ -66,6 +66,9 @@ check "dense-ovlp, P = 4: four sums, one after the other" about "$(value median_
 simulated --net 1gbe --p 4 --algo dense-ovlp --n 100000 --steps 2 --compute 0.3 -- --overlap-bytes 100000
 check "with computing, all but the last are hidden" about "$(value step_s)" "0.3 + 4 * $A + 37500 * $B"
 check "what is not" about "$(value median_s)" "4 * $A + 37500 * $B"
+simulated --net 1gbe --p 4 --algo dense-ovlp --n 100000 --steps 1 --compute 0.0001 -- --overlap-bytes 4000
+check "with more buckets than may be under way: what kept backward waiting is in it, too" about "$(value median_s)" "$(value step_s) - 0.0001"
+check "which is far the most of it" awk "BEGIN { exit !($(value median_s) > 0.1) }"
 simulated --net 1gbe --p 4 --ranks-per-node 2 --algo torus2d --n 100000 --steps 2
 check "torus2d, two nodes of 2: inside, then both halves over one cable" about "$(value median_s)" "2 * $A + 100000 * $B + 2 * (1e-6 + 50000 * 2e-10)"
 check "the row says how many nodes" [ "$(value nodes) $(value ranks_per_node)" = "2 2" ]
