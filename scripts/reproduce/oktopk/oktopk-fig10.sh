@@ -10,7 +10,7 @@
 #     Beside it, not compared, by experiment: the same on a tenth of the bandwidth, with the times of selections that the
 #     paper's run times of another model have in them
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); a GPU for selection times that can be compared
-# takes: full: 3 min; quick: 29 s
+# takes: full: 5 min; quick: 50 s
 # agrees: the least and the largest speed-up on 64 GPUs within 25% of the paper's, in direction where they are at least 1. Ok-Topk's step on 64
 #     GPUs, most of which is the paper's own time, stands beside the shortest time in Fig. 11b over its steps, and "communication alone"
 #     is the same without computing, input and selection: both are compared with nothing

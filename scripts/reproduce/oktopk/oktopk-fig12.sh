@@ -11,7 +11,7 @@
 #     Beside it, not compared, by experiment: the same on a tenth of the bandwidth, with the times of selections that the
 #     paper's run times of another model have in them
 # needs: SimGrid (sh scripts/deps.sh sim, make sim); a GPU for selection times that can be compared
-# takes: full: 22 min beside other work; quick: 13 s
+# takes: full: 86 min beside other work; quick: 26 s
 # agrees: each of these statements as a ratio of at least 1 ("much longer": at least 1.5); the least and the largest speed-up on 256 GPUs within
 #     25% of the paper's, in direction where it is at least 1; the efficiency within 10 percentage points, in direction where it is at
 #     least 76.3%. "communication alone" is the same without computing, input and selection, and compared with nothing
