@@ -176,7 +176,7 @@ static bool run_rows(const struct bench_case *asked, struct pattern *p, struct t
                      struct err *e) {
     double bare = NAN;
     bool good = true;
-    for (int checks = 0; good && checks <= asked->request->wire_check; checks++) {
+    for (int checks = 0; good && checks < (asked->request->wire_check ? 2 : 1); checks++) {
         struct bench_case b = *asked;
         b.bare = bare;
         comm_set_wire_check(b.comm, checks > 0);
