@@ -425,6 +425,21 @@ check "a step on the simulated Aries is computing, selection of the right kind a
      printf "{\"selector\":\"%s\",\"median_s\":%s,\"mean_s\":%s}\n" exact 0.01 7 reuse 0.042 8 gaussian 0.01 6 > "$out/select.jsonl"
      for algo in topka gaussiank oktopk dense-ovlp; do printf "%s " "$(step_seconds $algo 16)"; done
      calc "$(epoch_steps VGG-16 16) - $(epoch_steps VGG-16 32) - 97.58625"; echo'
+# The LSTM's slowest runs: 60.7 and 34.0 minutes over 160 epochs of 948/64 and 948/128 steps are 1.536709 and 1.721519 s, one merge of
+# 551391 entries apart; less five of them and the 8.8 minutes' 0.222785 s the first leaves 0.389873 s for 27569568 entries. With VGG-16's
+# 14728266 and 294565 entries: 208.279 ms, of which oktopk has a 32nd, and 98.7296 ms, gtopk four times
+check "a step of the experiment: the other model's selections, computing less oktopk's, what a tenth of the bandwidth makes" \
+    says "0.3141 0.7060 0.1428 0.0943 topkdsa 314.05 139.968" \
+    'need_file() { :; }; need_tool() { :; }; . scripts/reproduce/parts/aries.sh
+     job() { case $* in "p16-tenth.jsonl sh scripts/simulate.sh --net scripts/reproduce/parts/aries-tenth.net --p 16 "*" --compute 0.08277128"*) echo job >> "$out/.narrow" ;; esac; }
+     narrow 16
+     [ "$(cat "$out/.narrow")" = job ] || echo "no job"
+     for algo in dense dense-ovlp topka topkdsa gaussiank; do printf "{\"algo\":\"%s\",\"mean_s\":%s}\n" $algo "$(case $algo in topkdsa) echo 0.023 ;; dense-ovlp) echo 0.06 ;; *) echo 0.9 ;; esac)"; done > "$out/p16-tenth.jsonl"
+     printf "{\"algo\":\"gtopk\",\"mean_s\":0.02}\n" >> "$out/p16-tenth.jsonl"
+     printf "{\"algo\":\"oktopk\",\"mean_s\":0.005}\n" > "$out/oktopk-p16-tenth.jsonl"
+     for algo in topkdsa gtopk dense-ovlp oktopk; do printf "%.4f " "$(narrow_seconds $algo 16)"; done
+     against measured; row() { printf "%s %s %s\n" "${9%%"'"'"'"s*}" "$6" "$4"; }
+     narrow_runs 16 2 | cut -d " " -f 1,2 | tr "\n" " "; narrow_runs 16 3 | cut -d " " -f 3'
 skipping() {
     in_id "$1"
     [ $? -eq 77 ] && grep -qF -- "$2" "$W/why"
