@@ -297,7 +297,8 @@ claims >"$scratch/claims"
     printf 'What came of every claim of the four papers, in a line each. **reproduced**: every comparison agrees; **direction holds**: not in size, but which is more and which is less; '
     printf '**not**: not even that. "So far" stands before what was found in the first epochs of a run that the claim is about the end of, in a shorter one, of a smaller model, or with fewer runs than there are to be. "One seed" stands where a comparison hangs on runs with one seed, which chance moves, too. Comparisons that agree are of those that can be made already: "to come" is what waits for the end of a run, as that a curve stays where it is, or for a run that is not made yet. "Found" has the numbers of up to three comparisons, a mean over seeds with twice its standard error. How our numbers came about: **real**, timed or counted on real '
     printf 'processes over what the machine has; **emulated**, real processes and real TCP over a network that is slowed down; **simulated**, the same program under SimGrid; **model**, computed from a cost '
-    printf 'formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; the papers'"'"' numbers are those of `results/published/`.\n\n'
+    printf 'formula alone. `sh scripts/reproduce.sh all` makes all of it, `scripts/report.sh` this page; the papers'"'"' numbers are those of `results/published/`. '
+    printf 'Rows whose note has "not compared:" are experiments on why others disagree; the last section of `docs/measured.md` has them together.\n\n'
     if [ "$from" != $authors ]; then
         printf 'These are the results in `%s`; what the authors of sparsetrain had stands beside them, where they have the same row.\n\n' "$from"
     fi
