@@ -262,8 +262,10 @@ static void print_json_row(const struct bench_case *b, const struct row *row) {
     json_number(&j, "update_s", row->phase[PHASE_UPDATE]);
     json_number(&j, "select_s", row->select);
     json_setting(&j, b->request, row);
-    if (!isnan(b->bare)) json_boolean(&j, "wire_check", true);
-    if (!isnan(b->bare)) json_number(&j, "without_wire_check_s", b->bare);
+    if (!isnan(b->bare)) {
+        json_boolean(&j, "wire_check", true);
+        json_number(&j, "without_wire_check_s", b->bare);
+    }
     json_string(&j, "device", b->request->device->label());
     json_string(&j, "device_about", b->request->device->describe());
     json_string(&j, "version", version_number());

@@ -300,14 +300,19 @@ struct sum_check *transport_check_sum_begin(const struct comm *c, const void *da
     return s;
 }
 
-/* What rounding may make of a sum. Infinite: there was a NaN or an infinity, or an overflow on the way. */
+/* What rounding may make of a sum of so many numbers, whose magnitudes add up to mass. In double precision this check
+ * rounds, too; numbers below the normal ones may count as 0. */
+static inline double rounding(int ranks, bool single, double mass) {
+    const double unit = single ? (double)FLT_EPSILON / 2 : DBL_EPSILON, least = single ? (double)FLT_MIN : DBL_MIN;
+    return ranks * (unit * mass + least);
+}
+
+/* What a sum may be off. Infinite: there was a NaN or an infinity, or an overflow on the way. */
 static double bound_of(const struct comm *c, const struct sum_check *s, const struct entry *e) {
     const bool single = s->type == SUM_F32;
     if (isnan(e->mass) || (s->op == COMM_SUM && !(e->mass <= (single ? (double)FLT_MAX : DBL_MAX)))) return INFINITY;
     if (s->op != COMM_SUM || s->type == SUM_U64) return 0;
-    /* In double precision this check rounds, too; numbers below the normal ones may count as 0. */
-    const double unit = single ? (double)FLT_EPSILON / 2 : DBL_EPSILON, least = single ? (double)FLT_MIN : DBL_MIN;
-    return c->size * (unit * e->mass + least);
+    return rounding(c->size, single, e->mass);
 }
 
 static bool fits(const struct comm *c, const struct sum_check *s, const struct entry *got, const struct entry *want) {
@@ -322,7 +327,6 @@ enum { BLOCK = 1024 }; /* entries: what is added up stays in the cache */
  * other's? False: one does not, or has a NaN in it. */
 SIMD_CLONES static bool floats_fit(const float *got, const float *mine, const float *came, size_t count,
                                    size_t others) {
-    const double ranks = (double)(others + 1), unit = (double)FLT_EPSILON / 2;
     double sum[BLOCK], mass[BLOCK];
     for (size_t at = 0; at < count; at += BLOCK) {
         const size_t n = count - at < BLOCK ? count - at : BLOCK;
@@ -338,7 +342,7 @@ SIMD_CLONES static bool floats_fit(const float *got, const float *mine, const fl
                 mass[i] += fabs(e);
             }
         for (size_t i = 0; i < n; i++)
-            off |= !(fabs((double)got[at + i] - sum[i]) <= ranks * (unit * mass[i] + (double)FLT_MIN));
+            off |= !(fabs((double)got[at + i] - sum[i]) <= rounding((int)others + 1, true, mass[i]));
         if (off) return false;
     }
     return true;
