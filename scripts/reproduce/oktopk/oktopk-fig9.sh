@@ -46,7 +46,7 @@ train_one() { # train_one ALGO P
     esac
     oktopk_images "$@"
 }
-all_epochs=$(published oktopk-text.csv value model=VGG-16 gpus=16 quantity=epochs)
+all_epochs=$(epochs_of VGG-16)
 epoch_minutes() { calc "$(epoch_steps VGG-16 "$(pick "$2" 16)") * $(step_of "$1" "$2") / 60"; } # epoch_minutes ALGO P
 # points_of ALGO P: minutes and accuracy [%]
 points_of() { curve "$(run_of "$1" "$2")" eval test_accuracy 100 | awk -v minutes="$(epoch_minutes "$1" "$2")" '{ print $1 * minutes, $2 }'; }

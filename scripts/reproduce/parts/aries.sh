@@ -27,10 +27,10 @@ need_simulator
 
 # run_seconds MODEL GPUS LABEL: a step of the run of Fig. 9 (VGG-16) or 11 (LSTM) with this label [s], by its minutes for 160 epochs
 run_seconds() {
-    run_on=$(case $1 in VGG-16) echo 16 ;; *) echo 32 ;; esac)
-    run_epochs=$(published oktopk-text.csv value model="$1" gpus="$run_on" subject=training quantity=epochs)
-    calc "60 * $(run_label "$1" "$2" "$3" runtime_min) / ($run_epochs * $(epoch_steps "$1" "$2"))"
+    calc "60 * $(run_label "$1" "$2" "$3" runtime_min) / ($(epochs_of "$1") * $(epoch_steps "$1" "$2"))"
 }
+# epochs_of MODEL: of its runs
+epochs_of() { published oktopk-text.csv value model="$1" gpus="$(case $1 in VGG-16) echo 16 ;; *) echo 32 ;; esac)" subject=training quantity=epochs; }
 # run_label MODEL GPUS LABEL COLUMN: of that label
 run_label() { published "$(case $1 in VGG-16) echo oktopk-fig9.csv ;; *) echo oktopk-fig11.csv ;; esac)" "$4" gpus="$2" label="$3"; }
 # epoch_steps MODEL GPUS: of CIFAR-10, or of the 948 utterances of AN4
@@ -209,7 +209,7 @@ narrow_rows() {
 narrow_ratio() { # narrow_ratio ALGO P: its step over oktopk's
     calc "$(narrow_seconds "$1" "$2") / $(narrow_seconds oktopk "$2")"
 }
-# narrow_runs P LABEL...: beside the step of each run with a printed time, whose algorithm the text does not say, the nearest of ours
+# narrow_runs P LABEL...: beside the step of each run with a printed time, whose label has no name, the nearest of ours
 narrow_runs() {
     runs_p=$1
     shift
@@ -221,7 +221,7 @@ narrow_runs() {
             END { if (name != "") print name, ms }' "$out/.steps")
         row "$(narrow_item "$runs_p")" "step of the run of $(run_label "$aries_model" "$runs_p" "$label" runtime_min) minutes, and the nearest of ours" ms "$paper" \
             "$(run_label "$aries_model" "$runs_p" "$label" source)" "${nearest#* }" simulated none \
-            "${nearest%% *}'s; which algorithm the paper's is its text does not say${nearest:+; $narrow_note}"
+            "${nearest%% *}'s; the label does not say whose the paper's is; $narrow_note"
     done
     rm -f "$out/.steps"
 }
