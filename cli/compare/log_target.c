@@ -27,6 +27,7 @@ static void take_evaluation(struct log_target *t, const struct json_value *row) 
     t->reached = true;
     t->steps = json_number_at(row, "step");
     t->seconds = json_number_at(row, "train_seconds");
+    t->bytes_sent = json_number_at(row, "bytes_sent");
 }
 
 void log_target_row(struct log_target *t, const char *line) {
@@ -54,9 +55,10 @@ void log_target_row(struct log_target *t, const char *line) {
 void log_target_end(struct log_target *t) {
     const bool all = (double)t->rows == t->steps;
     if (!t->reached) return;
-    t->bytes_sent = all ? t->row_bytes : NAN;
-    if (all)
+    if (all) {
         t->seconds = t->row_seconds;
-    else if (t->headers != 1)
+        t->bytes_sent = t->row_bytes;
+    } else if (t->headers != 1) {
         t->seconds = NAN;
+    }
 }

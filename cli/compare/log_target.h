@@ -5,9 +5,9 @@
  *        log_target_end(&t);
  *
  * The first evaluation that reaches it counts, as with --target. Seconds and bytes are the sums of the rows of the
- * steps up to there. Where a log lacks some of these, bytes are unknown, and seconds are what the evaluation says of
- * its process, if one process made the whole log; else unknown. Of a run that was resumed in another directory the log
- * begins in its middle: whether the score was reached before is not in it. */
+ * steps up to there. Where a log lacks some of these, bytes are what the evaluation says of the run (older ones say
+ * nothing), and seconds what it says of its process, if one process made the whole log; else unknown. Of a run that was
+ * resumed in another directory the log begins in its middle: whether the score was reached before is not in it. */
 #ifndef ST_CLI_LOG_TARGET_H
 #define ST_CLI_LOG_TARGET_H
 

@@ -307,6 +307,7 @@ void log_eval(struct run *r, const struct scores *scores, double seconds) {
     heard_write(&r->heard, j);
     json_number(j, "train_loss", train_loss);
     json_number(j, "train_seconds", t->all.seconds);
+    json_number(j, "bytes_sent", log_spent(r).bytes_sent);
     json_number(j, "seconds", seconds);
     if (!r->log.evaluated || r->step > r->first_step) {
         end_row(&r->log);
@@ -390,6 +391,7 @@ void log_summary(struct run *r, uint64_t parameters_hash) {
     json_number(j, rate, run_rate(r, &t->all));
     log_columns_summary(r, "seconds", "seconds", j);
     if (graphs != NET_GRAPHS_NONE) json_boolean(j, "graphs", plain == 0);
+    json_number(j, "bytes_sent", log_spent(r).bytes_sent);
     log_columns_summary(r, "hidden_seconds", "messages_received", j);
     json_number(j, "dense_bytes_per_step", log_dense_bytes(r));
     log_columns_summary(r, "local_nnz", "mass_lost", j);

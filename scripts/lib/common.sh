@@ -197,7 +197,7 @@ is_sparse() { case " $sends_every_entry " in *" $1 "*) return 1 ;; esac; } # is_
 read_log_phases=phases.compute,phases.io,phases.select,phases.pack,phases.communicate,phases.merge,phases.update,phases.other
 read_log_keys=type,ranks,nodes,device,data_crc32,train_images,versions.commit,steps,valid_words,density_from,lr_from,lr_changes,resumed_at
 read_log_keys=$read_log_keys,step,loss,epoch,density,bytes_sent_mean,seconds,$read_log_phases,valid_perplexity,test_accuracy,train_seconds
-read_log_keys=$read_log_keys,completed,target.reached,bytes_sent_per_step,images_per_second,words_per_second,test_loss,test_perplexity,valid_loss,valid_loss_sampled,test_wer,test_cer
+read_log_keys=$read_log_keys,completed,target.reached,bytes_sent,bytes_sent_per_step,images_per_second,words_per_second,test_loss,test_perplexity,valid_loss,valid_loss_sampled,test_wer,test_cer
 read_log() {
     "$program" rows "$1" --type header --last --each config --keys @key,@value --missing null >"$2.options" &&
         "$program" rows "$1" --type header,step,eval,summary --keys $read_log_keys --missing - >"$2.rows" || return 1

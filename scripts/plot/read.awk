@@ -15,9 +15,10 @@
 # A run that was resumed or killed is read as far as it got. Exit status 1: there is no step in it.
 #
 # A log in which steps were left out (those in results/measured keep every tenth) has bytes and seconds all the same: each row
-# stands for the steps since the row before it, and where the whole sum is known, from the summary, the curve is stretched to it
-# (or, where the rows that are left miss it by far, as those between two averages of fedavg, it is a straight line); seconds are
-# exact at every evaluation and even between two of them.
+# stands for the steps since the row before it, or since an evaluation between the two, where densities change; and where a sum is
+# known, from the evaluations or, of older logs, of the steps that a summary counts, the curve is stretched to it (or, where the
+# rows that are left miss it by far, as those between two averages of fedavg, it is a straight line); seconds are exact at every
+# evaluation and even between two of them.
 
 function string(key) { return $column[key] == "-" ? "" : $column[key] }
 function number(key) { return $column[key] ~ /^-?[0-9]/ ? $column[key] + 0 : "-" }
@@ -35,6 +36,13 @@ function known(step, seconds) {
     anchor_step[++anchors] = step
     anchor[anchors] = base + seconds
 }
+# said(STEP, BYTES): so many had been sent by then;  by_rows(STEP): the same as the rows have it, from the last such number on
+function said(s, bytes) {
+    if (s <= 0 || (sums && s <= sum_step[sums])) return
+    sum_step[++sums] = s
+    sum_of[sums] = bytes
+}
+function by_rows(s) { return (sums ? sum_of[sums] - between(sum_step[sums], n, step, bytes) : 0) + between(s, n, step, bytes) }
 
 BEGIN {
     phases = split("compute io select pack communicate merge update other", phase, " ")
@@ -56,10 +64,11 @@ $1 == "header" {
     list = string("lr_changes") # [4,6]
     gsub(/[][ ]/, "", list)
     changes = split(list, change, ",")
-    from = number("resumed_at")
+    resumed_at = number("resumed_at")
+    from = resumed_at + 0
     summary_step = 0 # that of what went before
-    if (from != "-") {
-        resumed = 1
+    while (sums && sum_step[sums] > from) sums--
+    if (resumed_at != "-") {
         base = between(from, anchors, anchor_step, anchor)
         known(from, 0)
     }
@@ -68,7 +77,10 @@ $1 == "step" {
     n++; step[n] = number("step"); loss[n] = number("loss"); epoch_of[n] = number("epoch"); density[n] = number("density")
     gap = step[n] - step[n - 1]
     if (gap != 1) thinned = 1
-    bytes[n] = bytes[n - 1] + gap * number("bytes_sent_mean")
+    mean = number("bytes_sent_mean")
+    earlier = n > 1 && m && eval_step[m] > step[n - 1] ? eval_step[m] - step[n - 1] : 0
+    bytes[n] = bytes[n - 1] + earlier * mean_before + (gap - earlier) * mean
+    mean_before = mean
     seconds[n] = seconds[n - 1] + gap * number("seconds")
     for (i = 1; i <= phases; i++) total[i] += number("phases." phase[i])
     completed = 0
@@ -79,10 +91,18 @@ $1 == "eval" {
     if (number("test_wer") != "-") speech = 1
     score[m] = text ? number("valid_perplexity") : 100 * number(speech ? "test_wer" : "test_accuracy")
     if (eval_step[m] > 0) known(eval_step[m], number("train_seconds"))
+    eval_bytes[m] = number("bytes_sent")
+    if (eval_bytes[m] != "-") said(eval_step[m], eval_bytes[m])
 }
 $1 == "summary" {
     completed = string("completed") == "true" || string("target.reached") == "true"
-    summary_step = number("step"); summary_bytes = number("bytes_sent_per_step") * summary_step
+    summary_step = number("step")
+    if (number("bytes_sent") != "-") {
+        said(summary_step, number("bytes_sent"))
+    } else { # an older log: of its process alone
+        said(from, by_rows(from))
+        said(summary_step, by_rows(from) + number("bytes_sent_per_step") * (summary_step - from))
+    }
     known(summary_step, number("train_seconds"))
     rate = number("images_per_second"); words = number("words_per_second")
     score_names = "test_loss test_accuracy test_perplexity valid_perplexity valid_loss valid_loss_sampled test_wer test_cer"
@@ -91,20 +111,22 @@ $1 == "summary" {
 }
 
 # Steps that were left out: see above.
-function fill_in(   i, stretch) {
-    if (summary_step > step[n]) {
-        step_end = summary_step
-        bytes_end = bytes[n] + (bytes[n] - bytes[n - 1]) * (summary_step - step[n]) / (step[n] - step[n - 1])
-    } else {
-        step_end = step[n]
-        bytes_end = bytes[n]
+function fill_in(   i, a, rows, begin, done, done_rows, all, stretch) {
+    step_end = summary_step > step[n] ? summary_step : step[n]
+    for (i = 1; i <= n; i++) rows[i] = bytes[i]
+    i = 1
+    for (a = 1; a <= sums; a++) {
+        all = between(sum_step[a], n, step, rows) - done_rows
+        stretch = all > 0 ? (sum_of[a] - done) / all : 0
+        for (; i <= n && step[i] <= sum_step[a]; i++)
+            if (stretch < 0.75 || stretch > 1.33) bytes[i] = done + (sum_of[a] - done) * (step[i] - begin) / (sum_step[a] - begin)
+            else bytes[i] = done + stretch * (rows[i] - done_rows)
+        begin = sum_step[a]
+        done = sum_of[a]
+        done_rows += all
     }
-    if (!resumed && summary_step) {
-        stretch = bytes_end > 0 ? summary_bytes / bytes_end : 0
-        if (stretch < 0.75 || stretch > 1.33) stretch = 0
-        for (i = 1; i <= n; i++) bytes[i] = stretch > 0 ? bytes[i] * stretch : summary_bytes * step[i] / summary_step
-        bytes_end = summary_bytes
-    }
+    for (; i <= n; i++) bytes[i] = done + rows[i] - done_rows
+    bytes_end = done + between(step_end, n, step, rows) - done_rows
     if (anchors) for (i = 1; i <= n; i++) seconds[i] = between(step[i], anchors, anchor_step, anchor)
 }
 function sent_by(s) { return s >= step_end ? bytes_end : s < step[1] ? bytes[1] * s / step[1] : between(s, n, step, bytes) }
@@ -123,7 +145,7 @@ function write_score(   i, shown) {
     for (i = 1; i <= m; i++) {
         # That of a text before training is the whole vocabulary: it would leave no room for the rest.
         if (text && eval_step[i] == 0) continue
-        printf "%.10g %.10g %.10g %.10g\n", eval_epoch[i], sent_by(eval_step[i]), trained_by(eval_step[i]), score[i] > (to ".score")
+        printf "%.10g %.10g %.10g %.10g\n", eval_epoch[i], (eval_bytes[i] != "-" ? eval_bytes[i] : sent_by(eval_step[i])), trained_by(eval_step[i]), score[i] > (to ".score")
     }
 }
 # Without the place where it was found: the checksum says what it was.

@@ -30,6 +30,13 @@ middle() {
 }
 # sums RUN STEP: bytes that a rank sent, and seconds, by this step, by the rows
 sums() { of "$1" step step,bytes_sent_mean,seconds | awk -v last="$2" '$1 <= last { b += $2; s += $3 } END { printf "%.17g %.17g", b, s }'; }
+# sums_up RUN: does each evaluation say the bytes that the steps up to there sent?
+sums_up() {
+    of "$1" step,eval type,step,bytes_sent_mean,bytes_sent --missing 0 | awk -v run="$1" '
+        $1 == "step" { sum += $3 }
+        $1 == "eval" { d = $4 - sum; if (d < 0) d = -d; if (d > 1e-9 * sum) { print run ", step " $2 ": " $4 " for " sum; bad = 1 }; evals++ }
+        END { exit bad || evals < 3 || !sum }' > "$W/sums" || { why=$(tail -n 1 "$W/sums") && false; }
+}
 
 # reaches NAME P METRIC KEY OPTION...: of a run of these options, METRIC with the score that KEY has in its middle is reached there
 reaches() {
@@ -87,6 +94,8 @@ $(sums run "$step")
 END
 check "bytes of all parts" near "$(of run summary target.bytes_sent)" "$bytes"
 check "seconds of all parts" near "$(of run summary target.seconds)" "$seconds"
+check "at every evaluation, too" sums_up run
+check "and at the end" same "$(of run summary bytes_sent)" "$(of run summary target.bytes_sent)"
 check "by this process alone they were fewer" awk -v all="$(of run summary target.seconds)" -v own="$(of run summary train_seconds)" 'BEGIN { exit !(own < all) }'
 start 2 --resume "$W/parts" --out "$W/other"
 check "in another directory: the same" same "$(of other summary target.steps,target.bytes_sent)" "$(of run summary target.steps,target.bytes_sent)"
@@ -105,6 +114,7 @@ check "means over the steps are there, too" [ "$(of run summary step_seconds)" !
 # -- never, at once, at the end ----------------------------------------------------------------------------------------------
 start 2 $images --algo dense --out "$W/never" --target loss:0.001
 check "never reached: status 0" [ $? -eq 0 ]
+check "what it sent is said all the same" sums_up never
 check "and said: all steps are done" same "$(of never summary completed,target.reached,target.steps,target.bytes_sent --missing -)" "$(printf 'true\tfalse\t-\t-')"
 start 2 $images --algo dense --out "$W/once" --target loss:1000
 check "by the model as it begins: no step" same "$(of once summary step,target.steps,target.bytes_sent)" "$(printf '0\t0\t0')"

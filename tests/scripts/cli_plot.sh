@@ -22,15 +22,16 @@ log_of() {
                 printf "{\"type\":\"step\",\"step\":%d,\"epoch\":%g,\"loss\":%g,\"density\":%g,\"bytes_sent_mean\":%d,\"seconds\":%g,\"phases\":{\"other\":0.125,\"io\":0,\"compute\":%g,\"select\":0,\"pack\":0,\"communicate\":0,\"merge\":0,\"update\":0}}\n", i, i, 4 / i + o["more"], (i <= 4 && "warm" in o ? o["warm"] : o["density"]), 100 * i, i / 8, i / 8
             sent += 100 * i; seconds += i / 8
             if (i == 4 || i == 8) eval(i, seconds)
-            if (i == o["from"]) { printf start "\n", ",\"resumed_at\":" i; seconds = 0 }
+            if (i == o["from"]) { printf start "\n", ",\"resumed_at\":" i; seconds = 0; before = sent }
         }
         i--
-        printf "{\"type\":\"summary\",\"step\":%d,\"epoch\":%d,\"completed\":%s,\"test_loss\":1,\"test_accuracy\":0.5,\"train_seconds\":%g,\"images_per_second\":7,\"bytes_sent_per_step\":%g}\n", i, i, (i == 8 ? "true" : "false"), seconds, sent / (i ? i : 1)
+        printf "{\"type\":\"summary\",\"step\":%d,\"epoch\":%d,\"completed\":%s,\"test_loss\":1,\"test_accuracy\":0.5,\"train_seconds\":%g,\"images_per_second\":7,\"bytes_sent_per_step\":%g%s}\n", i, i, (i == 8 ? "true" : "false"), seconds, (sent - before) / (i - o["from"] ? i - o["from"] : 1), told()
     }
     function eval(step, s) {
-        if (o["text"]) printf "{\"type\":\"eval\",\"step\":%d,\"epoch\":%d,\"test_loss\":1,\"test_accuracy\":0.1,\"valid_perplexity\":%g,\"train_seconds\":%g}\n", step, step, 200 - 10 * step + o["more"], s
-        else printf "{\"type\":\"eval\",\"step\":%d,\"epoch\":%d,\"test_loss\":1,\"test_accuracy\":%g,\"train_seconds\":%g}\n", step, step, 0.1 + step / 20 + o["more"] / 100, s
-    }'
+        if (o["text"]) printf "{\"type\":\"eval\",\"step\":%d,\"epoch\":%d,\"test_loss\":1,\"test_accuracy\":0.1,\"valid_perplexity\":%g,\"train_seconds\":%g%s}\n", step, step, 200 - 10 * step + o["more"], s, told()
+        else printf "{\"type\":\"eval\",\"step\":%d,\"epoch\":%d,\"test_loss\":1,\"test_accuracy\":%g,\"train_seconds\":%g%s}\n", step, step, 0.1 + step / 20 + o["more"] / 100, s, told()
+    }
+    function told() { return "told" in o ? ",\"bytes_sent\":" sent + 0 : "" }'
 }
 # made NAME ALGO SEED [KEY=VALUE...]: such a run in $W/NAME
 made() {
@@ -84,6 +85,14 @@ log_of gtopk 1 from=4 every=3 > "$W/again.jsonl"
 read_log "$W/again.jsonl"
 check "also with gaps" same "$(awk '$1 == 8 { print $3 }' "$W/r.score")" 4.5
 check "and has come to the end that its summary has" same "$(fact step)/$(fact part)" 8/
+check "of an older log the bytes up to there by its rows, then by its summary" same "$(fact bytes)" 3900
+log_of gtopk 1 from=4 every=3 told=1 > "$W/told.jsonl"
+read_log "$W/told.jsonl"
+check "of a newer one those that the evaluations say" same "$(fact bytes) $(awk '{ printf "%s/%s ", $1, $2 }' "$W/r.score")" '3600 0/0 4/1000 8/3600 '
+check "between them the rows, stretched" same "$(column 2 "$W/r.loss")" '76.9231 1000 2950'
+log_of gtopk 1 every=5 | sed '/"type":"summary"/d' > "$W/apart.jsonl"
+read_log "$W/apart.jsonl"
+check "a row stands for no step before an evaluation" same "$(column 2 "$W/r.loss")" '100 1600'
 sed '/"type":"summary"/d; /"resumed_at"/{h; s/.*/{"type":"summary","step":8,"epoch":8,"completed":false,"train_seconds":1,"bytes_sent_per_step":1}/p; g;}' "$W/again.jsonl" > "$W/lost.jsonl"
 read_log "$W/lost.jsonl"
 check "not to that of what went before" same "$(fact step)/$(fact part)" '7/7 of 8 epochs'

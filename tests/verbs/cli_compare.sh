@@ -180,6 +180,11 @@ done
 check "a target that no run was started with" compared "$W"/plain? "$W"/sent? --json --target loss:2
 check "the first evaluation counts, with the steps up to there" says target,reached,steps.mean,seconds.mean,bytes_sent.mean "valid:loss:2${tab}3${tab}4${tab}2${tab}40" dense
 check "of a log without some steps the evaluation says the seconds, nothing the bytes" says reached,steps.mean,seconds.mean,bytes_sent.mean "3${tab}4${tab}7${tab}-" topka
+for seed in 1 2 3; do sed 's/"train_seconds":7/&,"bytes_sent":50/' "$W/sent$seed" > "$W/said$seed"; done
+check "newer ones say the bytes, too" compared "$W"/plain? "$W"/said? --json --target loss:2
+check "up to there" says reached,steps.mean,seconds.mean,bytes_sent.mean "3${tab}4${tab}7${tab}50" topka
+check "of a log with all steps these count" compared "$W"/plain1 --json --target loss:2
+check "of which there are two" says bytes_sent.mean 20 dense
 cat "$W/plain1" "$W/plain1" | sed '/"step":1,/d' > "$W/twice"
 check "nor the seconds, where two processes wrote it" compared "$W/twice" --json --target loss:2
 check "which are unknown then" says reached,steps.mean,seconds.mean "1${tab}2${tab}-" dense
