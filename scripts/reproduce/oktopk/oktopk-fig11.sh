@@ -58,7 +58,7 @@ weak 32
 weak 64
 step_of() { step_seconds "${1%-[cl]*}" "${2:-32}"; } # step_of ALGO [P]; oktopk-code and oktopk-led have the messages of oktopk
 # mean_rate FILE: the mean over the last five evaluations, as from one to the next the rate of 773 words goes up and down by more than 0.01
-mean_rate() { rates "$1" | tail -n 5 | awk '{ sum += $2 } END { if (NR) print sum / NR }'; }
+mean_rate() { rates "$1" | mean_of_last 5; }
 rates() { values "$1" step,test_wer --type eval --where 'step>0' --where 'test_wer!='; } # rates FILE: steps, and word error rates there
 rate_of() { mean_rate "$(run_of "$1")"; }
 # points FILE SECONDS: minutes of such steps, and word error rate;  points_of ALGO

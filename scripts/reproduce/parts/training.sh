@@ -202,6 +202,15 @@ lowest_row() {
     row "$1" 'lowest validation perplexity, over that of dense' % '' "$2" "$(calc "100 * ($(lowest_perplexity "$3") / $(lowest_perplexity "$4") - 1)")" real none
 }
 lowest_perplexity() { values "$1" valid_perplexity --type eval | sort -g | head -n 1; }
+# mean_of_last N: of the y of a curve
+mean_of_last() { tail -n "$1" | awk '{ sum += $2 } END { if (NR) print sum / NR }'; }
+# sent FILE: bytes that a rank sent in all of a run, the mean over them: what its log says, of older ones reckoned from the steps kept
+scripts=scripts # of read_log
+sent() {
+    here_now "$1" || return 0
+    read_log "$out/$1" "$out/.sent" && sed -n 's/^bytes=//p' "$out/.sent.facts"
+    rm -f "$out"/.sent.*
+}
 # two_figures MODEL ITEM PLACE TITLE FILE=NAME...: loss and test accuracy (perplexity) of these runs against epochs; in quick mode
 # rows that say whether they learn, too
 two_figures() {

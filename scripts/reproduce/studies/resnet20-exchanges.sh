@@ -8,8 +8,9 @@
 #     from the first is what rounding alone is worth (quick: 6 epochs of made-up images)
 # needs: CIFAR-10; a day on CPUs, hours on a GPU (--epochs E: the first E epochs of that schedule)
 # takes: full: 12 to 29 h on two cores, by 1400 to 600 images/s in f32; on a GPU not measured yet; quick: 3 min
-# agrees: nothing is compared with a paper: the rows have the test accuracy at the end, how far it is from that of dense (of one seed
-#     each; up to a percentage point we take for chance, which no seeds have been measured for yet), and the bytes that a rank sent, over those of dense
+# agrees: nothing is compared with a paper: the rows have the test accuracy at the end and in the mean of the last 20 evaluations, how far each
+#     is from that of dense and of the dense whose convolutions round alike (of one seed each; up to a percentage point we take for chance,
+#     which no seeds have been measured for yet), and the bytes that a rank sent in the whole run, also over those of dense
 . scripts/reproduce/parts/training.sh
 
 seeds=1
@@ -38,9 +39,18 @@ exchange_quicker oktopk --density 0.001 --algo oktopk
 exchange_quicker spardl --density 0.001 --algo spardl --wire packed
 exchange_quicker micro --density 0.001 --algo micro
 
-# sent FILE: bytes that a rank sends in a step, the mean over those of the whole run that are kept, also where it was interrupted
-sent() { values "$1" bytes_sent_mean --type step | awk '{ sum += $1 } END { if (NR) printf "%.10g\n", sum / NR }'; }
-
+last=$(pick 20 2)
+late="test accuracy, mean of the last $last evaluations"
+end_accuracy() { of "$1" summary test_accuracy; }
+late_accuracy() { curve "$1" eval test_accuracy | mean_of_last "$last"; }
+gain_of() { $accuracy "$1"; }
+# gains ITEM FILE DENSE [AS]: how far both are from those of that dense run
+gains() {
+    for accuracy in end_accuracy late_accuracy; do
+        case $accuracy in end_accuracy) gains_of='test accuracy' ;; *) gains_of="$late" ;; esac
+        gain_row "$1" "$gains_of, over dense${4:-}" 'percentage points' '' '' none "$points" "$2" "$3"
+    done
+}
 set --
 for name in dense dense-winograd dense-bf16 powersgd topka gtopk gtopk-rd oktopk spardl micro; do
     case $name in
@@ -50,11 +60,13 @@ for name in dense dense-winograd dense-bf16 powersgd topka gtopk gtopk-rd oktopk
     gtopk-rd | spardl) shown="$name, packed" ;;
     *) shown=$name ;;
     esac
-    row "$item, $shown" 'test accuracy at the end' % '' '' "$(calc "100 * $(of $name.jsonl summary test_accuracy)")" real none
-    if [ $name != dense ]; then
-        gain_row "$item, $shown" 'test accuracy over dense' 'percentage points' '' '' none "$points" $name.jsonl dense.jsonl
-        row "$item, $shown" 'bytes that a rank sent, over dense' '' '' '' "$(calc "$(sent $name.jsonl) / $(sent dense.jsonl)")" real none
-    fi
+    row "$item, $shown" 'test accuracy at the end' % '' '' "$(calc "100 * $(end_accuracy $name.jsonl)")" real none
+    there $name.jsonl || continue # which that row says
+    row "$item, $shown" "$late" % '' '' "$(calc "100 * $(late_accuracy $name.jsonl)")" real none
+    [ $name = dense ] || gains "$item, $shown" $name.jsonl dense.jsonl
+    case $name in dense | dense-winograd | gtopk) ;; *) gains "$item, $shown" $name.jsonl dense-winograd.jsonl ', rounded alike' ;; esac
+    row "$item, $shown" 'sent by a rank in the whole run' MiB '' '' "$(calc "$(sent $name.jsonl) / 1048576")" real none
+    [ $name = dense ] || row "$item, $shown" 'bytes that a rank sent, over dense' '' '' '' "$(calc "$(sent $name.jsonl) / $(sent dense.jsonl)")" real none
     set -- "$@" "$name.jsonl=$shown"
 done
 two_figures resnet20 "$item" '' "$item" "$@"
