@@ -45,13 +45,6 @@ begin_or_resume() {
     fi
 }
 
-# Kills the ranks of the job whose mpirun has this process number.
-kill_ranks() {
-    for child in $(ps -o pid= --ppid "$1"); do
-        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then kill -9 "$child" 2> /dev/null; fi
-    done
-}
-
 # until_trains DIR: until its log has more steps than now
 until_trains() {
     before=$(grep -c '"type":"step"' "$1/run.jsonl" 2> /dev/null)
@@ -73,7 +66,6 @@ while [ $killed -lt 20 ]; do
     if [ $((killed % 4)) -gt 0 ]; then until_trains "$W/killed"; fi # else while it starts, too
     sleep "$(awk "BEGIN { print 0.4 * $seed / 2147483648 }")"
     kill_ranks $job
-    wait $job 2> /dev/null
     status=$?
     killed=$((killed + 1))
     if [ $status -eq 0 ]; then # it was done before the kill: check it and begin anew

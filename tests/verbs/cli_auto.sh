@@ -93,10 +93,7 @@ for _ in 1 2 3; do # until it is killed while it trains
         ls "$W"/killed/checkpoint-*[0-9]/model.ckpt > /dev/null 2>&1 && break
         sleep 0.05
     done
-    for child in $(ps -o pid= --ppid $job); do
-        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then kill -9 "$child" 2> /dev/null; fi
-    done
-    wait $job 2> /dev/null
+    kill_ranks $job
     [ -z "$(hash_of "$W/killed")" ] && break
 done
 check "killed while it trains" [ -z "$(hash_of "$W/killed")" ]
