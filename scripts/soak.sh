@@ -51,6 +51,7 @@ mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 . scripts/mpi-env.sh
 . scripts/lib/mpi-files.sh
+. scripts/lib/ranks.sh
 export OMP_NUM_THREADS="${OMP_NUM_THREADS-1}"
 make_scratch
 work=$scratch/work

@@ -14,23 +14,6 @@ random() {
     state=$(((state * 1103515245 + 12345) % 2147483648))
     drawn=$((state / 65536 % $1))
 }
-ranks_of() { # the ranks of the job of this mpirun
-    for child in $(ps -o pid= --ppid "$1"); do
-        if [ "$(ps -o comm= -p "$child")" = sparsetrain ]; then echo "$child"; fi
-    done
-}
-# All of these processes are gone, or have become zombies, within a minute.
-gone() {
-    for _ in $(seq 600); do
-        alive=
-        for process in "$@"; do
-            case $(ps -o stat= -p "$process" 2> /dev/null) in '' | Z*) ;; *) alive=yes ;; esac
-        done
-        [ -n "$alive" ] || return 0
-        sleep 0.1
-    done
-    return 1
-}
 
 has_summary() { [ -n "$(of_log "$1" type --type summary --last)" ]; } # has_summary RUN
 # measure: when, after its start, the log of a run on $P ranks begins and ends: $begins_ms, $ends_ms
@@ -74,7 +57,7 @@ kill_one() {
         ;;
     esac
     # shellcheck disable=SC2086
-    if gone $job $ranks; then verdict=''; else verdict="hangs after the kill"; fi
+    if gone $job $ranks; then verdict=''; else verdict="hangs after the kill" && kill -9 $job $ranks 2> /dev/null; fi
     wait $job 2> /dev/null
     killed_status=$?
 }

@@ -57,20 +57,15 @@ start() {
     fi
 }
 
+. scripts/lib/ranks.sh
 # kill_ranks JOB: kills the ranks of the mpirun with this process number, waits for it, and has its status. Open MPI 4.1 with PMIx 4.2 may
 # never end by itself where a rank dies while it connects (PMIx_server_finalize waits for a lock that is never given back)
 kill_ranks() {
-    for kill_child in $(ps -o pid= --ppid "$1"); do
-        if [ "$(ps -o comm= -p "$kill_child")" = sparsetrain ]; then kill -9 "$kill_child" 2> /dev/null; fi
-    done
-    for _ in $(seq 600); do
-        is_over "$1" && break
-        sleep 0.05
-    done
-    is_over "$1" || kill -9 "$1"
+    # shellcheck disable=SC2046 # process numbers
+    kill -9 $(ranks_of "$1") 2> /dev/null
+    gone "$1" || kill -9 "$1"
     wait "$1" 2> /dev/null
 }
-is_over() { case $(ps -o stat= -p "$1") in '' | Z*) ;; *) return 1 ;; esac; }
 
 # The lines that the program itself wrote to stderr (launchers add their own).
 our_lines() { grep -c '^sparsetrain: ' "$W/err"; }

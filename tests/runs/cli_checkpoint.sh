@@ -107,7 +107,7 @@ fi
 
 # -- signals --------------------------------------------------------------------------------------------------------------
 # to_one_rank SIGNAL: of $job
-to_one_rank() { kill -"$1" "$(ps -o pid=,comm= --ppid $job | awk '$2 == "sparsetrain" { print $1; exit }')"; }
+to_one_rank() { kill -"$1" "$(ranks_of $job | head -n 1)"; }
 # signalled SIGNAL P ARGS... --out DIR: a run on so many ranks, one of which gets it as soon as the first step is in the log
 signalled() {
     signalled_by=$1 signalled_p=$2
