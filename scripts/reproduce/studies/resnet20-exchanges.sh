@@ -51,6 +51,7 @@ gains() {
         gain_row "$1" "$gains_of, over dense${4:-}" 'percentage points' '' '' none "$points" "$2" "$3"
     done
 }
+dense_bytes=$(sent dense.jsonl)
 set --
 for name in dense dense-winograd dense-bf16 powersgd topka gtopk gtopk-rd oktopk spardl micro; do
     case $name in
@@ -65,8 +66,9 @@ for name in dense dense-winograd dense-bf16 powersgd topka gtopk gtopk-rd oktopk
     row "$item, $shown" "$late" % '' '' "$(calc "100 * $(late_accuracy $name.jsonl)")" real none
     [ $name = dense ] || gains "$item, $shown" $name.jsonl dense.jsonl
     case $name in dense | dense-winograd | gtopk) ;; *) gains "$item, $shown" $name.jsonl dense-winograd.jsonl ', rounded alike' ;; esac
-    row "$item, $shown" 'sent by a rank in the whole run' MiB '' '' "$(calc "$(sent $name.jsonl) / 1048576")" real none
-    [ $name = dense ] || row "$item, $shown" 'bytes that a rank sent, over dense' '' '' '' "$(calc "$(sent $name.jsonl) / $(sent dense.jsonl)")" real none
+    bytes=$(sent $name.jsonl)
+    row "$item, $shown" 'sent by a rank in the whole run' MiB '' '' "$(calc "$bytes / 1048576")" real none
+    [ $name = dense ] || row "$item, $shown" 'bytes that a rank sent, over dense' '' '' '' "$(calc "$bytes / $dense_bytes")" real none
     set -- "$@" "$name.jsonl=$shown"
 done
 two_figures resnet20 "$item" '' "$item" "$@"
