@@ -155,38 +155,38 @@ fi
 
 # What dpkg has already would not help if asked for again.
 # shellcheck disable=SC2086
-todo=$(for package in $(packages 2 $wanted); do
+lacking=$(for package in $(packages 2 $wanted); do
     case $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) in
     installed) ;;
     *) printf '%s ' "$package" ;;
     esac
 done)
-todo=${todo% }
+lacking=${lacking% }
 
-if [ -n "$todo" ]; then
+if [ -n "$lacking" ]; then
     run='env DEBIAN_FRONTEND=noninteractive'
     if [ "$(id -u)" != 0 ]; then
         if has sudo && sudo -n true 2>/dev/null; then run="sudo -n $run"
         elif has sudo && [ -t 0 ] && [ -t 2 ]; then run="sudo $run"
         else
             echo "These packages are missing and installing them needs root. Run this, then come back:" >&2
-            echo "    apt-get update && apt-get install -y --no-install-recommends $todo" >&2
+            echo "    apt-get update && apt-get install -y --no-install-recommends $lacking" >&2
             exit 1
         fi
     fi
-    echo "Installing: $todo"
+    echo "Installing: $lacking"
     log=$(mktemp "${TMPDIR:-/tmp}/sparsetrain-deps.XXXXXX") || exit 1
     trap 'rm -f "$log"' EXIT
     trap 'exit 130' HUP INT TERM
     # The lists may be absent (a fresh container) or old: they are fetched only when an install fails.
     install() {
         # shellcheck disable=SC2086
-        $run apt-get install -y -qq --no-install-recommends $todo >"$log" 2>&1
+        $run apt-get install -y -qq --no-install-recommends $lacking >"$log" 2>&1
     }
     if ! install; then
         if ! $run apt-get update -qq >"$log" 2>&1 || ! install; then
             cat "$log" >&2
-            echo "apt-get could not install: $todo" >&2
+            echo "apt-get could not install: $lacking" >&2
             exit 1
         fi
     fi
