@@ -121,7 +121,8 @@ shown() {
         esac
         set -- "$@" "$shown_word"
     done
-    quoted "$@" | sed 's/^ //'
+    shown_line=$(quoted "$@")
+    printf '%s\n' "${shown_line# }"
 }
 # line_of JOBS COMMAND-LINE [FILE]: the line of such a job (with this file) in that jobs.tsv, of this commit or, with --keep, any
 line_of() {

@@ -8,20 +8,22 @@
 is_wanted() {
     if [ "$only" = "$1" ]; then
         if [ -z "$2" ] && [ -n "$only_simulator" ]; then simulator_is_there; fi
-        [ -z "$only_job_lacks$only_lacks" ] || skip_now "${only_job_lacks:-$only_lacks}"
+        for only_set in $only_job_data; do need_data "$only_set"; done
+        [ -z "$only_lacks" ] || skip_now "$only_lacks"
         out=$home
         mkdir -p "$out"
         return 0
     fi
     if [ "$only" = list ] && [ -n "$2" ]; then printf '%s\t%s\n' "$1" "$2"; fi
     : >"$out/$1"
-    only_job_lacks=''
+    only_job_data=''
     return 1
 }
-# What the ID lacks, or the next job alone, is no reason to skip but where a job is wanted that lacks it.
-only_lacks='' only_job_lacks=''
+# What the ID lacks, or the next job alone, is no reason to skip but where a job is wanted that lacks it. For data of the next job
+# one looks then only: that takes longer than all else that is done for a job of the list.
+only_lacks='' only_job_data=''
 skip() { only_lacks=$*; }
-job_needs_data() { only_job_lacks=$(only_lacks='' && need_data "$1" && echo "$only_lacks"); }
+job_needs_data() { only_job_data="$only_job_data $1"; }
 # Jobs of training never need the simulator: whether it is there is asked for another one that is wanted.
 only_simulator=''
 need_simulator() { only_simulator=yes; }

@@ -123,14 +123,20 @@ gain() {
         END { if (NR) printf "%.10g %s\n", mean(x, NR), (NR > 1 ? sprintf("%.3g", 2 * deviation(x, NR) / sqrt(NR)) : "-") }'
 }
 # seeds_of FILE...: those of which all of these files are there;  lacking FILE...: of these files, with all seeds, those that are not
-seeds_of() { for of_one in $seeds; do [ -n "$(seeds=$of_one lacking "$@")" ] || printf '%s ' "$of_one"; done | sed 's/ $//'; }
+seeds_of() {
+    of_those=''
+    for of_one in $seeds; do [ -n "$(seeds=$of_one lacking "$@")" ] || of_those="$of_those $of_one"; done
+    printf '%s' "${of_those# }"
+}
 lacking() {
+    lacking_names=''
     for lacking_file in "$@"; do
         for lacking_seed in $seeds; do
             lacking_name=$(of_seed "$lacking_file" "$lacking_seed")
-            there "$lacking_name" || printf '%s ' "$lacking_name"
+            there "$lacking_name" || lacking_names="$lacking_names $lacking_name"
         done
-    done | sed 's/ $//'
+    done
+    printf '%s' "${lacking_names# }"
 }
 # unlike FILE...: what is to be said of these runs where the processors that made them have not the same instruction sets: sums are added
 # in another order there, and from the same seed a run takes another path, as from another seed
