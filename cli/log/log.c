@@ -132,6 +132,7 @@ static void write_header(struct run *r) {
     json_integer(j, "cores", sysconf(_SC_NPROCESSORS_ONLN));
     json_string(j, "device", r->model.net->setup.device->label());
     json_string(j, "device_about", r->model.net->setup.device->describe());
+    if (net_lacks_winograd(r->model.net)) json_string(j, "computed_in", "f32");
     json_integer(j, "steps", (int64_t)r->steps);
     json_integer(j, "parameters", (int64_t)r->model.n);
     write_schedules(r, j);

@@ -143,8 +143,10 @@ refused "a warm-up from nothing" 'density warm-up "linear:5:0": every density mu
 start 2 $common --algo dense --density-warmup linear:5 --out "$W/dense-warm"
 check "a dense exchange has no use for a warm-up" grep -q '^  ignored   --density-warmup, without effect with --algo dense' "$W/out"
 # shellcheck disable=SC2086
-start 2 $small_net --steps 1 --device cpu --precision f32-winograd
+start 2 $small_net --steps 1 --device cpu --precision f32-winograd --out "$W/no-winograd"
 check "nor a net without convolutions for Winograd's algorithm" grep -q '^  ignored   --precision f32-winograd: no convolution' "$W/out"
+check "which its log says" [ "$("$PROGRAM" rows "$W/no-winograd" --type header --keys computed_in)" = f32 ]
+check "and only that of such a run" [ -z "$("$PROGRAM" rows "$W/dense-warm" --type header --keys computed_in)" ]
 refused "momentum of Adam" "--momentum has no effect without --optimiser sgd" --optimiser adam --momentum 0.9
 refused "betas of SGD" "--beta1 has no effect without --optimiser adam or adamw" --beta1 0.8
 finish

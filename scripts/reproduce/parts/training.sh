@@ -142,7 +142,7 @@ lacking() {
 # in another order there, and from the same seed a run takes another path, as from another seed
 unlike() {
     unlike_sets=$(for unlike_file in "$@"; do
-        if there "$unlike_file"; then of "$unlike_file" header versions.simd; fi
+        if there "$unlike_file"; then values "$unlike_file" versions.simd --type header; fi
     done | sort -u | paste -s -d ' ' - | sed 's/ / and /g')
     case $unlike_sets in *' and '*) printf 'not on the same instruction sets: %s' "$unlike_sets" ;; esac
 }
