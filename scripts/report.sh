@@ -86,6 +86,10 @@ claims() {
             if (mode == "quick") quick[c] = 1
             if (is_open()) open[c] = 1
             if (is_waiting()) waiting[c]++
+            if (mode != "quick" && cell_of("note") ~ /cannot tell/) {
+                unsure[c] = 1
+                shown[c] = add(shown[c], with_spread())
+            }
             if (cell_of("counted") != "yes") next
             if (cell_of("agrees") == "yes") yes[c]++
             else { no[c]++; if (cell_of("direction") != "yes") wrong[c]++ }
@@ -107,12 +111,13 @@ claims() {
             if (compared && (part[c] || open[c])) result = "so far: " result
             if (quick[c]) result = compared ? result " (quick)" : "a quick run alone"
             else if (cell_of("id") in old) result = "not classed"
-            else if (!compared && open[c]) result = "open: not all of its runs are made"
+            else if (!compared && open[c]) result = "open: " (unsure[c] ? "the seeds so far cannot tell" : "not all of its runs are made")
+            else if (!compared && unsure[c]) result = "open: its seeds cannot tell"
             else if (!compared && cell_of("why_not") == "" && rows[c]) result = "not attempted: self-checks or shown alone"
             agree = compared ? yes[c] + 0 " of " compared : ""
             if (waiting[c] && !quick[c]) agree = agree (agree == "" ? "" : "; ") waiting[c] " to come"
             printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell_of("paper"), cell_of("where"), cell_of("text"), cell_of("id"), cell_of("why_not"), result, \
-                agree, (numbers[c] <= 3 ? found[c] : ""), kinds[c], held[c], runs[c] alone[c]
+                agree, (!compared ? shown[c] : numbers[c] <= 3 ? found[c] : ""), kinds[c], held[c], runs[c] alone[c]
         }' "$@" id= results/published/claims.csv
 }
 claim_table() {

@@ -15,7 +15,7 @@
 # takes: full: about 14 h on two cores, by 13 utterances/s; on a GPU not measured yet; quick: under a minute
 # agrees: Ok-Topk's error rate, the mean of the last five evaluations, over the seeds at most 0.01 above dense's (in direction 0.03), which
 #     one seed of the reduced model cannot tell, whose dense run ends 0.054 lower where it rounds otherwise and 0.44 higher with another
-#     seed; of the paper's model within 0.03 of its 0.309; a step of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in
+#     seed, nor several that leave the mean uncertain by more; of the paper's model within 0.03 of its 0.309; a step of dense-ovlp over one of Ok-Topk within 25% of the paper's 1.39, in
 #     direction where it is at least 1; Ok-Topk comes to 1.05 times the error rate of dense, and the others take at least as long, which one
 #     seed of the reduced model cannot tell either. Rows of error rates are real, rows of time simulated; of oktopk the rows of Algorithm 1
 #     and of the authors' code each decide on a claim. Of the reduced model the error rates are held against its own dense run alone

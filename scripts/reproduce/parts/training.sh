@@ -156,13 +156,14 @@ one_seed_rule() { if [ -n "$gain_spread" ]; then echo none; else echo "$1"; fi; 
 # gain_row ITEM QUANTITY UNIT PAPER SOURCE RULE EXPRESSION FIRST SECOND [NOTE]: a row of that gain. A rule of "at least 0" or "at
 # most 0" is within what one seed differs by from another: it is compared with several seeds alone, and right in direction
 # where the mean is not beyond it by more than twice its standard error. Other rules compare one seed, too, where it can tell
-# (one_seed_rule); nor are runs compared that processors of several kinds made (`unlike`).
+# (one_seed_rule) and processors of one kind made both runs (`unlike`), and several where their bound is not within twice that error.
 gain_row() {
     gain_rule=$6 gain_note=${10:-}
     gain_found=$(gain "$7" "$8" "$9")
     gain_mean=${gain_found% *} gain_error=${gain_found#* } gain_lacking=$(lacking "$8" "$9")
-    # shellcheck disable=SC2046 # names of files
-    gain_unlike=$(unlike $(for gain_seed in $(seeds_of "$8" "$9"); do of_seed "$8" "$gain_seed" && of_seed "$9" "$gain_seed"; done))
+    gain_unlike=$(for gain_seed in $(seeds_of "$8" "$9"); do # each seed's two runs have one difference
+        unlike "$(of_seed "$8" "$gain_seed")" "$(of_seed "$9" "$gain_seed")" && echo
+    done | sed '/^$/d' | sort -u | paste -s -d ';' -)
     [ -z "$gain_unlike" ] || gain_note="${gain_note:+$gain_note; }$gain_unlike"
     case $gain_error in
     '') gain_rule=none ;;
@@ -185,6 +186,13 @@ gain_row() {
         case $gain_rule in
         *'at least 0') direction "full: at least -$gain_error" ;;
         *'at most 0') direction "full: at most $gain_error" ;;
+        *'at least '* | *'at most '*)
+            gain_bound=${gain_rule##* }
+            if holds "$gain_mean - $gain_error < $gain_bound && $gain_bound < $gain_mean + $gain_error"; then
+                gain_rule=none gain_note="$gain_note; these seeds cannot tell: $gain_bound is within that"
+                direction none
+            fi
+            ;;
         esac
         ;;
     esac
